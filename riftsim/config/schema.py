@@ -1,0 +1,196 @@
+"""What an experiment file may say, as strict structures.
+
+One structure per block of the file. Unknown keys are refused with their path. Every default is a number that a paper or
+a tool uses, and says which. ``docs/configuration.md`` and the JSON Schema are made from here.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+Positive = Annotated[int, Meta(gt=0)]
+NonNegative = Annotated[int, Meta(ge=0)]
+Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+Metric = Literal["l2", "ip", "cosine"]
+
+
+class Block(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """Base of all blocks."""
+
+
+# ---------------------------------------------------------------- data
+
+
+class DatasetConfig(Block, kw_only=True, frozen=True):
+    """Which vectors: the name of a data-set file (`riftsim data info` lists them) or a path to one."""
+
+    name: str
+    n: Positive | None = None
+    """Take the first ``n`` base vectors (ground truth of that base is used or computed)."""
+    queries: Positive | None = None
+    """Take the first ``queries`` evaluated queries."""
+    split_seed: NonNegative | None = None
+    """Redraw which of the pooled queries calibrate and which are evaluated (default: as the data-set file says)."""
+
+
+# ---------------------------------------------------------------- index and codes
+
+
+class VamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="vamana"):
+    """Build a Vamana graph (DiskANN, NeurIPS'19). The paper's 100 M graphs use R=96, L=128."""
+
+    R: Positive = 64
+    L: Positive = 100
+    alpha: Annotated[float, Meta(ge=1.0)] = 1.2
+    slack: Annotated[float, Meta(ge=1.0)] = 1.3
+    seed: NonNegative = 0
+
+
+class IndexFileConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="file"):
+    """Use an index that another tool built."""
+
+    path: str
+    format: Literal["diskann", "hnswlib", "faiss"]
+
+
+class PQConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="pq"):
+    """Product quantiser: ``bytes`` chunks of 256 centroids. The paper keeps 20 bytes per vector."""
+
+    bytes: Positive = 20
+    seed: NonNegative = 0
+    training_vectors: Positive = 65536
+
+
+class SQConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="sq8"):
+    """Scalar quantiser: one byte per dimension."""
+
+
+class PluginConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="plugin"):
+    """A policy or system from another package, found by its entry-point name."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
+# ---------------------------------------------------------------- systems
+
+
+class InMemoryVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="in_memory_vamana"):
+    """The whole index in local DRAM; exact vectors guide the traversal."""
+
+
+class RemoteVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="remote_vamana"):
+    """Lock-step best-first search with one-sided reads; compact codes guide the traversal."""
+
+    beam_width: Positive = 4
+
+
+class AsyncVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="async_vamana"):
+    """The decisions of Remote-Vamana; completed records are processed while other reads are in flight."""
+
+    beam_width: Positive = 4
+
+
+SystemConfig = InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | PluginConfig
+
+
+class SearchConfig(Block, kw_only=True, frozen=True):
+    """What is asked of a search: ``k`` results from a candidate list of ``L``."""
+
+    k: Positive = 10
+    L: Positive = 64
+
+
+# ---------------------------------------------------------------- machines and load
+
+
+class PlacementConfig(Block, kw_only=True, frozen=True):
+    """Which memory node holds which record."""
+
+    kind: Literal["contiguous", "hash", "plugin"] = "contiguous"
+    name: str | None = None
+    """Entry-point name of a plug-in placement."""
+
+
+class ClusterConfig(Block, kw_only=True, frozen=True):
+    """Compute nodes, memory nodes and what each may use. Defaults: the paper's testbed (section 4.1)."""
+
+    compute_nodes: Positive = 1
+    memory_nodes: Positive = 1
+    placement: PlacementConfig = PlacementConfig()
+    threads: Positive = 32
+    """CPU threads per compute node."""
+    queries_per_thread: Positive = 1
+    """Queries that one main thread multiplexes."""
+    memory_budget_gb: Annotated[float, Meta(gt=0.0)] = 24.0
+    """Compute-side memory for codes, tables and per-query state, in 1e9 bytes."""
+
+
+class ClosedLoad(Block, kw_only=True, frozen=True, tag_field="kind", tag="closed"):
+    """A fixed number of queries in flight per compute node; a finished one is replaced at once."""
+
+    concurrency: Positive = 32
+
+
+class PoissonLoad(Block, kw_only=True, frozen=True, tag_field="kind", tag="poisson"):
+    """Open loop: arrivals with exponential gaps."""
+
+    rate_qps: Annotated[float, Meta(gt=0.0)]
+
+
+class ConstantLoad(Block, kw_only=True, frozen=True, tag_field="kind", tag="constant"):
+    """Open loop: arrivals with equal gaps."""
+
+    rate_qps: Annotated[float, Meta(gt=0.0)]
+
+
+LoadConfig = ClosedLoad | PoissonLoad | ConstantLoad
+
+
+class LocalDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="local"):
+    """Every read completes at once: recall and counts, no clock."""
+
+
+class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
+    """The latency model on SimPy."""
+
+    engine: Literal["auto", "simpy"] = "auto"
+
+
+DriverConfig = LocalDriver | SimDriver
+
+
+# ---------------------------------------------------------------- the experiment
+
+
+class PlotConfig(Block, kw_only=True, frozen=True):
+    """A figure made from the results of this experiment."""
+
+    kind: Literal["recall-latency", "recall-qps", "breakdown", "latency-cdf"]
+    title: str | None = None
+
+
+class ExperimentConfig(Block, kw_only=True, frozen=True):
+    """One experiment; with ``sweep`` the product of all listed values."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    description: str = ""
+    dataset: DatasetConfig
+    index: VamanaConfig | IndexFileConfig = VamanaConfig()
+    codes: PQConfig | SQConfig = PQConfig()
+    search: SearchConfig = SearchConfig()
+    system: SystemConfig = RemoteVamanaConfig()
+    hardware: str = "connectx5-100g"
+    """Name of a profile (`riftsim profile show`) or path to one."""
+    cluster: ClusterConfig = ClusterConfig()
+    load: LoadConfig = ClosedLoad()
+    driver: DriverConfig = SimDriver()
+    measured_queries: Positive | None = None
+    """Queries measured; the evaluated queries are cycled through (default: each once)."""
+    warmup_queries: NonNegative = 0
+    """Queries completed before measuring starts (default 0; closed loops also drop the ramp of `concurrency` queries)."""
+    seed: NonNegative = 0
+    sweep: dict[str, list[Any]] = {}
+    """Dotted key to list of values; a value may be a mapping, e.g. a whole system block."""
+    plots: list[PlotConfig] = []

@@ -1,0 +1,43 @@
+"""Writing files so that a reader never sees a half of one."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
+    """Give a temporary path in the folder of ``path``; on success it becomes ``path``, on any error it is removed.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to be written. Its folder is made if needed.
+
+    Yields
+    ------
+    pathlib.Path
+        Where to write.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,77 @@
+"""The one decorator of every compiled kernel.
+
+numba's on-disk cache notices a change in the file of a function but not in the files of the functions that it calls. All
+kernels therefore live in this package, and their cache folder is keyed by a hash of all its sources: an edit anywhere
+opens a new folder. Other packages' caches are left alone.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import numba
+
+_KEPT_CACHES = 4
+
+
+def cache_root() -> Path:
+    """Return riftsim's cache folder: ``$RIFTSIM_CACHE_DIR``, else ``riftsim`` in the user's cache folder."""
+    configured = os.environ.get("RIFTSIM_CACHE_DIR")
+    if configured:
+        return Path(configured)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "riftsim"
+
+
+def sources_digest(folder: Path) -> str:
+    """Hash the names and contents of the Python files of a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _kernel_cache() -> Path:
+    root = cache_root() / "kernels"
+    folder = root / sources_digest(Path(__file__).parent)
+    if not folder.exists():
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            return folder
+        except OSError:  # a read-only or full home: kernels still work, they only compile anew
+            return Path(tempfile.mkdtemp(prefix="riftsim-kernels-"))
+        stale = sorted((p for p in root.iterdir() if p != folder), key=lambda p: p.stat().st_mtime)
+        for old in stale[: max(0, len(stale) + 1 - _KEPT_CACHES)]:
+            shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+KERNEL_CACHE = _kernel_cache()
+
+
+def kernel(function=None, *, parallel=False, inline=False):
+    """Compile a function without the interpreter lock and cache the result on disk.
+
+    Floating-point arithmetic is exact IEEE: no reassociation and no contraction, so that a distance has the same bits at
+    every call site and on every machine. Speed comes from explicit vectors (``vector_ops``), not from relaxed rules.
+
+    Parameters
+    ----------
+    parallel : bool
+        Whether ``numba.prange`` loops run on several threads.
+    inline : bool
+        Whether callers always inline the function (for small helpers of hot loops).
+    """
+
+    def compile_later(target):
+        previous = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(KERNEL_CACHE)
+        try:
+            return numba.njit(nogil=True, cache=True, parallel=parallel, forceinline=inline, error_model="numpy")(target)
+        finally:
+            numba.config.CACHE_DIR = previous
+
+    return compile_later if function is None else compile_later(function)

@@ -1,0 +1,32 @@
+"""Units of the simulator: time is an integer number of picoseconds, sizes are integer bytes.
+
+Floating-point seconds never enter the event calendar, so that two engines can agree to the last bit. Constants come in
+the units in which sources publish them (ns, us, Gb/s) and are converted once, when a profile is loaded.
+"""
+
+PS_PER_NS = 1_000
+PS_PER_US = 1_000_000
+PS_PER_MS = 1_000_000_000
+PS_PER_S = 1_000_000_000_000
+
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+
+
+def ps_from_ns(time_ns: float) -> int:
+    """Convert nanoseconds to picoseconds, rounded to the nearest integer."""
+    return round(time_ns * PS_PER_NS)
+
+
+def ps_from_us(time_us: float) -> int:
+    """Convert microseconds to picoseconds, rounded to the nearest integer."""
+    return round(time_us * PS_PER_US)
+
+
+def format_bytes(size_bytes: int) -> str:
+    """Write a size for people: the largest binary unit that leaves at least one whole unit."""
+    for name, unit in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
+        if abs(size_bytes) >= unit:
+            return f"{size_bytes / unit:.1f} {name}"
+    return f"{size_bytes} B"
