@@ -1,0 +1,311 @@
+"""Finding and reading recorded runs; nothing here writes.
+
+A folder may hold files of other origin: only a ``manifest.json`` that says it is a run of riftsim is read. A run of a
+newer schema version is refused rather than misread.
+"""
+
+import dataclasses
+import functools
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from riftsim.errors import ResultsError
+from riftsim.results import metrics
+from riftsim.results.recorder import (
+    CONFIG_FILE,
+    FAILED_FOLDER,
+    FORMAT,
+    HASH_DIGITS,
+    MANIFEST_FILE,
+    QUERIES_FILE,
+    SCHEMA_VERSION,
+    WINDOWS_FILE,
+)
+
+_DEPTH = 4  # root / experiment / run, and one folder above
+_NOT_SWEPT = ("name", "description", "sweep", "plots")
+
+
+class Run:
+    """One recorded run; its tables are read when they are first asked for.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    manifest : dict
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]):
+        self.path = path
+        self.manifest = manifest
+
+    def __repr__(self) -> str:
+        return f"Run({self.experiment}/{self.name})"
+
+    @property
+    def name(self) -> str:
+        """Name of the run's directory."""
+        return self.path.name
+
+    @property
+    def experiment(self) -> str:
+        return self.manifest["experiment"]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self.manifest.get("facts", {})
+
+    @property
+    def k(self) -> int:
+        return self.manifest["k"]
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration."""
+        path = self.path / CONFIG_FILE
+        try:
+            return yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise ResultsError(f"{path}: the run's configuration cannot be read: {error}") from error
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The configuration with dotted keys, e.g. ``search.L``."""
+        return dict(_flatten(self.config))
+
+    @functools.cached_property
+    def queries(self) -> pd.DataFrame:
+        """One row per measured query, without ids and distances."""
+        path = self.path / QUERIES_FILE
+        columns = [field.name for field in _schema(path) if not pa.types.is_fixed_size_list(field.type)]
+        return _read(path, columns).to_pandas()
+
+    @functools.cached_property
+    def ids(self) -> np.ndarray:
+        """Returned ids, int32 (q, k), -1 where fewer than k were found."""
+        return self._matrix("ids")
+
+    @functools.cached_property
+    def distances(self) -> np.ndarray:
+        """Internal distances of ``ids``, float32 (q, k)."""
+        return self._matrix("distances")
+
+    @functools.cached_property
+    def windows(self) -> pd.DataFrame | None:
+        """States over time, or None if the run recorded none."""
+        path = self.path / WINDOWS_FILE
+        return _read(path, None).to_pandas() if path.exists() else None
+
+    def units(self) -> dict[str, str]:
+        """Return the unit of each column of the queries table, as the file states it."""
+        return {
+            field.name: (field.metadata or {}).get(b"unit", b"1").decode()
+            for field in _schema(self.path / QUERIES_FILE)
+        }
+
+    def metrics(self, names: Iterable[str] | None = None) -> dict[str, float]:
+        """Compute metrics of this run; see :func:`riftsim.results.metrics.evaluate`."""
+        return metrics.evaluate(self.queries, self.facts, names)
+
+    def confidence(self, names: Iterable[str] | None = None, seed: int = 0) -> dict[str, tuple[float, float]]:
+        """Compute 95 % intervals of metrics of this run; see :func:`riftsim.results.metrics.confidence`."""
+        return metrics.confidence(self.queries, self.facts, names, seed)
+
+    def _matrix(self, column: str) -> np.ndarray:
+        chunked = _read(self.path / QUERIES_FILE, [column]).column(column)
+        width = chunked.type.list_size
+        return chunked.combine_chunks().flatten().to_numpy().reshape(-1, width)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSet:
+    """Runs that belong together, in the order of their paths.
+
+    Attributes
+    ----------
+    runs : list of Run
+    """
+
+    runs: list[Run]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    @functools.cached_property
+    def swept(self) -> list[str]:
+        """Dotted configuration keys in which the runs differ, in the order of the configuration."""
+        keys = dict.fromkeys(key for run in self.runs for key in run.parameters)
+        return [
+            key
+            for key in keys
+            if key.split(".")[0] not in _NOT_SWEPT
+            and len({json.dumps(run.parameters.get(key), sort_keys=True) for run in self.runs}) > 1
+        ]
+
+    def table(self, names: Iterable[str] | None = None, confidence: bool = False, seed: int = 0) -> pd.DataFrame:
+        """Return one row per run: experiment, run, swept parameters, metrics.
+
+        Parameters
+        ----------
+        names : iterable of str, optional
+            Which metrics; all by default.
+        confidence : bool
+            Add ``<metric>_low`` and ``<metric>_high``, the 95 % interval.
+        seed : int
+            Of the bootstrap.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A swept key that a run does not have is None there.
+
+        Raises
+        ------
+        ResultsError
+            If a run's files are damaged.
+        """
+        names = list(names or metrics.METRICS)
+        rows = []
+        for run in self.runs:
+            row = {"experiment": run.experiment, "run": run.name}
+            row |= {key: run.parameters.get(key) for key in self.swept}
+            row |= run.metrics(names)
+            if confidence:
+                for name, (low, high) in run.confidence(names, seed).items():
+                    row |= {f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+        columns = ["experiment", "run", *self.swept, *names] if not rows else None
+        return pd.DataFrame(rows, columns=columns)
+
+
+def find_run(root: str | os.PathLike, experiment: str, config_hash: str) -> Run | None:
+    """Return the complete run of a configuration, or None.
+
+    Parameters
+    ----------
+    root : path-like
+        The results folder.
+    experiment, config_hash : str
+
+    Raises
+    ------
+    ResultsError
+        If the run is of a newer schema version.
+    """
+    folder = Path(root) / experiment
+    # A loop and not glob(): a slug may hold characters that glob takes for patterns.
+    if not folder.is_dir():
+        return None
+    for path in sorted(folder.iterdir()):
+        if path.name.endswith(f"-{config_hash[:HASH_DIGITS]}") and not path.name.startswith("."):
+            run = open_run(path)
+            if run is not None and run.manifest["hashes"]["config"] == config_hash:
+                return run
+    return None
+
+
+def load_runs(*folders: str | os.PathLike) -> RunSet:
+    """Load all complete runs below some folders: run directories, experiments, or whole results folders.
+
+    Raises
+    ------
+    ResultsError
+        If a folder does not exist, or a run is of a newer schema version.
+    """
+    found: dict[Path, Run] = {}
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise ResultsError(f"{folder}: no such results folder")
+        for path in _candidates(folder, _DEPTH):
+            run = open_run(path)
+            if run is not None:
+                found.setdefault(path.resolve(), run)
+    return RunSet(sorted(found.values(), key=lambda run: (run.experiment, _natural(run.name))))
+
+
+def open_run(path: str | os.PathLike) -> Run | None:
+    """Open the run in one directory; None if it holds no complete run of riftsim.
+
+    Raises
+    ------
+    ResultsError
+        If the run is of a newer schema version than this riftsim reads.
+    """
+    path = Path(path)
+    try:
+        manifest = json.loads((path / MANIFEST_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or manifest.get("status") != "complete":
+        return None
+    version = manifest.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise ResultsError(
+            f"{path / MANIFEST_FILE}: schema version {version}; this riftsim reads up to {SCHEMA_VERSION}: "
+            "use the riftsim that wrote the run, or a newer one"
+        )
+    return Run(path, manifest)
+
+
+def failures(root: str | os.PathLike, experiment: str) -> list[dict[str, Any]]:
+    """Return the records of an experiment's failed points (``slug``, ``error``, ``config``, ...), by file name."""
+    folder = Path(root) / experiment / FAILED_FOLDER
+    records = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(record, dict) and record.get("status") == "failed":
+            records.append(record)
+    return records
+
+
+def _candidates(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield directories with a manifest, hidden ones (unfinished writes) left out; runs do not nest."""
+    if (folder / MANIFEST_FILE).is_file():
+        yield folder
+    elif depth:
+        for path in sorted(folder.iterdir()):
+            if path.is_dir() and not path.name.startswith("."):
+                yield from _candidates(path, depth - 1)
+
+
+def _natural(name: str) -> list[str | int]:
+    """Sort key that puts L=9 before L=10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", name)]
+
+
+def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and (value or not prefix):
+        for key, item in value.items():
+            yield from _flatten(item, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, value
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise ResultsError(f"{path}: the run's table cannot be read: {error}") from error
+
+
+def _read(path: Path, columns: list[str] | None) -> pa.Table:
+    try:
+        return pq.read_table(path, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise ResultsError(f"{path}: the run's table cannot be read: {error}") from error
