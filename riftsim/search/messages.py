@@ -1,0 +1,77 @@
+"""What a search says to its driver, and what it hears.
+
+A search is a *program*: it is started, it is told what has completed, and each time it answers with a ``Step``: the
+computing that its main thread has just done, the reads to be posted together, and whether it has ended. It never waits and
+knows no clock. Drivers differ only in how time passes between two calls.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+
+class Work(NamedTuple):
+    """Computing done on a main thread, as counts of operations that a cost model can price."""
+
+    queries: int = 0
+    """Queries set up."""
+    table_entries: int = 0
+    """float32 entries of the distance table filled."""
+    lists: int = 0
+    """Adjacency lists taken apart."""
+    neighbors: int = 0
+    """Neighbour ids looked up in the table of seen nodes."""
+    compact: int = 0
+    """Compact distances."""
+    exact: int = 0
+    """Exact distances of records that were read."""
+    local_exact: int = 0
+    """Exact distances of vectors in local memory, each a row at a random place."""
+    insertions: int = 0
+    """Insertions into the candidate list."""
+
+
+class ReadRequest(NamedTuple):
+    """One read of a record or of one of its fields."""
+
+    tag: int
+    node: int
+    kind: int
+    """``READ_RECORD``, ``READ_VECTOR`` or ``READ_ADJACENCY`` of ``kernels.query``."""
+    memory_node: int
+    offset_bytes: int
+    """From the start of the memory node's region."""
+    length_bytes: int
+
+
+class Step(NamedTuple):
+    """One answer of a program."""
+
+    work: Work
+    chain: tuple[ReadRequest, ...] = ()
+    """Reads to be posted together: one doorbell per memory node."""
+    done: bool = False
+
+
+class Answer(NamedTuple):
+    """What a finished search returns."""
+
+    ids: np.ndarray
+    """int32 (k,), nearest first; -1 where fewer than k nodes were found."""
+    distances: np.ndarray
+    """float32 (k,), internal distances; inf where there is no node."""
+    counts: dict[str, int]
+    """Counters of the query, named as the columns of its results row."""
+
+
+class Program(Protocol):
+    """A search of one query at a time; reusable for the next query once it has ended."""
+
+    def start(self, query_index: int) -> Step:
+        """Begin the search of one evaluated query."""
+
+    def receive(self, tags: list[int]) -> Step:
+        """Take in the reads that were seen to complete since the last call, in the order of their completions."""
+
+    def answer(self) -> Answer:
+        """Return the results; valid after a step with ``done``."""

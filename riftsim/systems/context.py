@@ -1,0 +1,79 @@
+"""What a system is built from, and what it gives back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from riftsim.index.graph import Graph
+from riftsim.kernels.traversal import RemoteIndex
+from riftsim.search.messages import Program
+
+
+@dataclass(frozen=True)
+class SystemContext:
+    """Data, index and settings of one run, the same for every system.
+
+    Attributes
+    ----------
+    vectors : ndarray (n, d)
+        Base vectors, uint8, int8 or float32.
+    queries : ndarray (q, d)
+        Evaluated queries, in the dtype of the vectors.
+    metric : int
+        0 squared L2, 1 minus inner product.
+    graph : Graph
+        The graph.
+    remote : RemoteIndex
+        Codes at the compute node and records at the memory nodes.
+    fill_table : callable
+        Fills the code's distance table (float32, second argument) for a query (first argument).
+    table_entries : int
+        Its length.
+    list_size, k : int
+        L and k.
+    """
+
+    vectors: np.ndarray
+    queries: np.ndarray
+    metric: int
+    graph: Graph
+    remote: RemoteIndex
+    fill_table: Callable[[np.ndarray, np.ndarray], None]
+    table_entries: int
+    list_size: int
+    k: int
+
+
+@dataclass(frozen=True)
+class System:
+    """A search system, ready to run.
+
+    Attributes
+    ----------
+    name : str
+        Its name in results and figures.
+    new_program : callable
+        Makes a search program; as many are made as queries are in flight.
+    uses_codes : bool
+        Whether compact codes lie at the compute node (and count in its memory budget).
+    local_index : bool
+        Whether the whole index lies in local memory, outside the budget (the paper's upper bound).
+    state_bytes : int
+        Per-query state.
+    """
+
+    name: str
+    new_program: Callable[[], Program]
+    uses_codes: bool = True
+    local_index: bool = False
+    state_bytes: int = 0
+    facts: dict = field(default_factory=dict)
+
+
+class SystemBuilder(Protocol):
+    """What a system module, or a plug-in ``system:NAME``, provides."""
+
+    def __call__(self, context: SystemContext, settings: dict) -> System:
+        """Build the system from the run's context and its settings (the keys of its block in the experiment file)."""
