@@ -159,7 +159,7 @@ def _mean(name, symbol, unit, label, better, formula, series) -> Metric:
     return Metric(name, symbol, unit, label, better, formula, value, interval)
 
 
-def _ratio(name, symbol, label, better, formula, over, under) -> Metric:
+def _ratio(name, symbol, label, better, formula, over, under, unit="1") -> Metric:
     def value(queries, facts):
         numerators, denominators = over(queries), under(queries)
         total = denominators.sum()
@@ -171,7 +171,7 @@ def _ratio(name, symbol, label, better, formula, over, under) -> Metric:
             return intervals.NO_INTERVAL
         return intervals.ratio_interval(numerators, denominators, _query_of(queries), seed)
 
-    return Metric(name, symbol, "1", label, better, formula, value, interval)
+    return Metric(name, symbol, unit, label, better, formula, value, interval)
 
 
 def _latency_quantile(name, percent) -> Metric:
@@ -184,7 +184,7 @@ def _latency_quantile(name, percent) -> Metric:
             return intervals.NO_INTERVAL
         return intervals.quantile_interval(numbers, _query_of(queries), percent / 100, seed)
 
-    formula = f"the ⌈{percent}/100 · N⌉-th smallest T_i"
+    formula = f"the ⌈{percent} % · N⌉-th smallest T_i"
     return Metric(name, f"T_P{percent}", "µs", f"P{percent} latency", "lower", formula, value, interval)
 
 
@@ -246,7 +246,7 @@ _TABLE = [
         throughput_qps,
         _throughput_interval,
     ),
-    _of_rate("in_flight", "C̄", "1", "Queries in flight", "-", "X · T (Little's law)", lambda q: latency_us(q) / 1e6),
+    _of_rate("in_flight", "F", "1", "Queries in flight", "-", "X · T (Little's law)", lambda q: latency_us(q) / 1e6),
     _mean("expansions", "n_x", "1", "Expansions", "lower", "(1/N) · Σ expanded nodes", _columns("expansions")),
     _mean(
         "evaluations",
@@ -303,7 +303,7 @@ _TABLE = [
     _ratio("reads_per_chain", "n_r/n_c", "Reads per chain", "-", "Σ reads / Σ chains", _READS, _columns("chains")),
     _mean("bytes_read", "B", "bytes", "Bytes read", "lower", "(1/N) · Σ payload bytes read", _BYTES),
     _mean("kib_read", "B/1024", "KiB", "KiB read", "lower", "B / 1024", _columns("bytes_read", per=KIB)),
-    _ratio("bytes_per_read", "B/n_r", "Bytes per read", "-", "Σ payload bytes / Σ reads", _BYTES, _READS),
+    _ratio("bytes_per_read", "B/n_r", "Bytes per read", "-", "Σ payload bytes / Σ reads", _BYTES, _READS, "bytes"),
     *[metric for part in LATENCY_PARTS for metric in _latency_part(part)],
     _mean(
         "idle_us", "I", "µs", "Idle", "lower", "T − (W + E + P + C + Q): the main thread served other queries", _rest_us
