@@ -11,7 +11,8 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-_I8, _I32, _I64, _F32 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
+_I8, _I16, _I32, _I64 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_F32 = ir.FloatType()
 _FLOAT_LANES = 16
 _BYTE_LANES = 32
 
@@ -43,44 +44,61 @@ def _sum_lanes(builder, vector, add):
     return builder.extract_element(vector, ir.Constant(_I32, 0))
 
 
+def _pair_sums(builder, products):
+    """Add neighbouring lanes; with 16-bit factors LLVM selects one multiply-add instruction for both steps."""
+    half = products.type.count // 2
+    undefined = ir.Constant(products.type, ir.Undefined)
+    even = ir.Constant(ir.VectorType(_I32, half), list(range(0, 2 * half, 2)))
+    odd = ir.Constant(ir.VectorType(_I32, half), list(range(1, 2 * half, 2)))
+    return builder.add(
+        builder.shuffle_vector(products, undefined, even), builder.shuffle_vector(products, undefined, odd)
+    )
+
+
 def _reduce(builder, element, left, right, dimension, inner_product):
-    """Emit the sum over ``dimension`` elements of products (or squared differences) of two unaligned byte pointers."""
+    """Emit the sum over ``dimension`` elements of products (or squared differences) of two unaligned byte pointers.
+
+    Bytes are subtracted as 16-bit integers (exact) and summed as 32-bit ones; float32 stays float32 in 16 lanes.
+    """
     is_float = element == types.float32
-    lanes = _FLOAT_LANES if is_float else _BYTE_LANES
+    lanes, sums = (_FLOAT_LANES, _FLOAT_LANES) if is_float else (_BYTE_LANES, _BYTE_LANES // 2)
     size = 4 if is_float else 1
-    stored = _F32 if is_float else _I8
-    summed = _F32 if is_float else _I32
+    stored, worked, summed = (_F32, _F32, _F32) if is_float else (_I8, _I16, _I32)
     add, subtract, multiply = (
         (builder.fadd, builder.fsub, builder.fmul) if is_float else (builder.add, builder.sub, builder.mul)
     )
 
-    def widen(value, target):
+    def operand(pointer, at, count):
+        def shaped(scalar):
+            return ir.VectorType(scalar, count) if count > 1 else scalar
+
+        value = _load(builder, builder.gep(pointer, [at]), shaped(stored))
         if is_float:
             return value
-        return builder.sext(value, target) if element == types.int8 else builder.zext(value, target)
+        return (builder.sext if element == types.int8 else builder.zext)(value, shaped(worked))
 
-    def term(x, y):
-        if inner_product:
+    def terms(at, count):
+        x, y = operand(left, at, count), operand(right, at, count)
+        if not inner_product:
+            x = y = subtract(x, y)
+        if is_float:
             return multiply(x, y)
-        difference = subtract(x, y)
-        return multiply(difference, difference)
+        wide = ir.VectorType(summed, count) if count > 1 else summed
+        return multiply(builder.sext(x, wide), builder.sext(y, wide))
 
     index = dimension.type
-    vector = ir.VectorType(summed, lanes)
     blocks = builder.udiv(dimension, ir.Constant(index, lanes))
-    lane_sums = cgutils.alloca_once_value(builder, ir.Constant(vector, None))
+    lane_sums = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(summed, sums), None))
     with cgutils.for_range(builder, blocks) as loop:
-        at = builder.mul(loop.index, ir.Constant(index, lanes * size))
-        x = widen(_load(builder, builder.gep(left, [at]), ir.VectorType(stored, lanes)), vector)
-        y = widen(_load(builder, builder.gep(right, [at]), ir.VectorType(stored, lanes)), vector)
-        builder.store(add(builder.load(lane_sums), term(x, y)), lane_sums)
+        products = terms(builder.mul(loop.index, ir.Constant(index, lanes * size)), lanes)
+        if not is_float:
+            products = _pair_sums(builder, products)
+        builder.store(add(builder.load(lane_sums), products), lane_sums)
     total = cgutils.alloca_once_value(builder, _sum_lanes(builder, builder.load(lane_sums), add))
     done = builder.mul(blocks, ir.Constant(index, lanes))
     with cgutils.for_range(builder, builder.sub(dimension, done)) as loop:
         at = builder.mul(builder.add(done, loop.index), ir.Constant(index, size))
-        x = widen(_load(builder, builder.gep(left, [at]), stored), summed)
-        y = widen(_load(builder, builder.gep(right, [at]), stored), summed)
-        builder.store(add(builder.load(total), term(x, y)), total)
+        builder.store(add(builder.load(total), terms(at, 1)), total)
     result = builder.load(total)
     return result if is_float else builder.sitofp(result, _F32)
 
