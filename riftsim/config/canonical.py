@@ -1,0 +1,71 @@
+"""One form per configuration: as plain values, as YAML, and as a hash that names its results."""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from riftsim.config.document import BUNDLED, looks_like_path
+from riftsim.config.schema import ExperimentConfig
+from riftsim.config.yaml_file import dump, read
+from riftsim.errors import ConfigError
+
+_PRESENTATION = ("name", "description", "sweep", "plots")
+_HASH_CHARACTERS = 16
+
+
+def to_plain(config: ExperimentConfig) -> dict[str, Any]:
+    """Return a configuration as mappings, lists and scalars with every default written out, in the schema's order."""
+    return msgspec.to_builtins(config)
+
+
+def dump_config(config: ExperimentConfig) -> str:
+    """Write a configuration as YAML that loads to the same configuration."""
+    return dump(to_plain(config))
+
+
+def config_hash(config: ExperimentConfig) -> str:
+    """Hash what decides the numbers of a point.
+
+    The order of keys, the name, description, sweep and plots of the experiment do not count. The *contents* of the hardware
+    profile and of the data-set file count, so that results of an edited profile are not taken for those of the old one.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    plain = to_plain(config)
+    decisive = {key: value for key, value in plain.items() if key not in _PRESENTATION}
+    decisive["hardware"] = _file_identity(config.hardware, "hardware")
+    decisive["dataset"]["name"] = _file_identity(config.dataset.name, "datasets")
+    if "path" in decisive["index"]:
+        decisive["index"]["path"] = _large_file_identity(Path(decisive["index"]["path"]))
+    text = json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
+
+
+def _file_identity(name: str, folder: str) -> list:
+    """Return the name without its folder and the content of a YAML file that is referred to by name or path."""
+    path = Path(name) if looks_like_path(name) else BUNDLED / folder / f"{name}.yaml"
+    try:
+        return [path.stem, _content(path, path.stat().st_mtime_ns)]
+    except (OSError, ConfigError):  # whoever opens the file for its purpose reports it
+        return [name]
+
+
+@lru_cache(maxsize=64)
+def _content(path: Path, mtime_ns: int) -> Any:
+    return read(path)[0]
+
+
+def _large_file_identity(path: Path) -> list:
+    """Return name, size and time of a file too large to hash each time."""
+    try:
+        status = path.stat()
+    except OSError:
+        return [path.name]
+    return [path.name, status.st_size, status.st_mtime_ns]

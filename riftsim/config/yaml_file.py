@@ -1,0 +1,151 @@
+"""Strict YAML: no key twice, the scalars of YAML 1.2, and the line of every key.
+
+PyYAML follows YAML 1.1, where ``1e6`` is a string, ``no`` is false and ``1:30`` is ninety; and it lets a later key silently
+win over an earlier one of the same name. Neither should decide an experiment.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from riftsim.errors import ConfigError
+
+KeyPath = tuple[str | int, ...]
+
+_SCALARS = (
+    ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("tag:yaml.org,2002:int", r"[-+]?(?:0|[1-9][0-9_]*)|0x[0-9a-fA-F]+", list("-+0123456789")),
+    (
+        "tag:yaml.org,2002:float",
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        list("-+.0123456789"),
+    ),
+    ("tag:yaml.org,2002:merge", r"<<", ["<"]),
+)
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict = {}
+
+    def construct_mapping(self, node, deep=False):
+        seen = {}
+        for key_node, _ in node.value:
+            key = key_node.value
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
+                shown = key if isinstance(key_node, yaml.ScalarNode) else "a list or mapping"
+                raise yaml.MarkedYAMLError(
+                    problem=f"found the key {shown!r}, expected a name", problem_mark=key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f"key {key!r} is there twice (first in line {seen[key]}); expected once",
+                    problem_mark=key_node.start_mark,
+                )
+            seen[key] = key_node.start_mark.line + 1
+        return super().construct_mapping(node, deep)
+
+
+class _Dumper(yaml.SafeDumper):
+    yaml_implicit_resolvers: dict = {}
+
+    def ignore_aliases(self, data):
+        return True
+
+
+for _tag, _pattern, _first in _SCALARS:
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+def _line_numbers(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], depth: int) -> None:
+    if depth > 64:  # an alias that contains itself
+        return
+    if isinstance(node, yaml.MappingNode):
+        for key_node, value_node in node.value:
+            inner = (*path, key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
+            lines[inner] = key_node.start_mark.line + 1
+            _line_numbers(value_node, inner, lines, depth + 1)
+    elif isinstance(node, yaml.SequenceNode):
+        for position, item in enumerate(node.value):
+            lines[(*path, position)] = item.start_mark.line + 1
+            _line_numbers(item, (*path, position), lines, depth + 1)
+
+
+def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
+    """Read one YAML document.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+    source : str
+        What to call it in errors, e.g. the file's path.
+
+    Returns
+    -------
+    value : object
+        Mappings, lists and scalars.
+    lines : dict
+        Line number (from 1) of each key path.
+
+    Raises
+    ------
+    ConfigError
+        Not YAML, a key twice in one mapping, or a key that is not a name.
+    """
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None, {}
+        lines: dict[KeyPath, int] = {}
+        _line_numbers(node, (), lines, 0)
+        return loader.construct_document(node), lines
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source}:{mark.line + 1}" if mark else source
+        raise ConfigError(f"{where}: {error.problem or 'not YAML'}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{source}: not YAML: {error}") from None
+    finally:
+        loader.dispose()
+
+
+def read(path: Path) -> tuple[Any, dict[KeyPath, int]]:
+    """Read one YAML file; see `parse`.
+
+    Raises
+    ------
+    ConfigError
+        Also when the file is missing, unreadable or not UTF-8.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; expected a YAML text file") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse(text, str(path))
+
+
+def dump(value: Any) -> str:
+    """Write plain mappings, lists and scalars as YAML that `parse` reads back to the same value, in the given key order."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def show_path(path: KeyPath) -> str:
+    """Write a key path as ``$.search.L``, ``$.plots[0].kind`` or ``$.sweep["search.L"]``."""
+    text = "$"
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part.isidentifier():
+            text += f".{part}"
+        else:
+            text += f'["{part}"]'
+    return text
