@@ -30,8 +30,9 @@ def dump_config(config: ExperimentConfig) -> str:
 def config_hash(config: ExperimentConfig) -> str:
     """Hash what decides the numbers of a point.
 
-    The order of keys, the name, description, sweep and plots of the experiment do not count. The *contents* of the hardware
-    profile and of the data-set file count, so that results of an edited profile are not taken for those of the old one.
+    The order of keys, the name, description, sweep and plots of the experiment do not count. The *contents* of the
+    hardware profile and of the data-set file count, so that results of an edited profile are not taken for those of
+    the old one.
 
     Returns
     -------

@@ -18,7 +18,7 @@ def problems(config: ExperimentConfig) -> list[Problem]:
 
 def _search(config: ExperimentConfig) -> Iterator[Problem]:
     k, L = config.search.k, config.search.L
-    if L < k:
+    if k > L:
         yield ("search", "L"), f"found {L}, expected at least search.k = {k}: the candidate list holds the results"
     beam_width = getattr(config.system, "beam_width", None)
     if beam_width is not None and beam_width > L:

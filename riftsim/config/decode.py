@@ -22,7 +22,8 @@ def decode(document: Document) -> ExperimentConfig:
     Raises
     ------
     ConfigError
-        Names file and line, the path of the key, what was found and what was expected; for an unknown key the nearest one.
+        Names file and line, the path of the key, what was found and what was expected; for an unknown key the nearest
+        valid one.
     """
     try:
         return msgspec.convert(document.tree, ExperimentConfig)

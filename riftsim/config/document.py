@@ -106,7 +106,8 @@ def load_document(source: str | Path | Mapping[str, Any]) -> Document:
     Returns
     -------
     Document
-        Later fragments win over earlier ones, the file over its fragments. A block whose ``kind`` changes is replaced whole.
+        Later fragments win over earlier ones, the file over its fragments. A block whose ``kind`` changes is replaced
+        whole.
 
     Raises
     ------

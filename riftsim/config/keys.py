@@ -1,7 +1,7 @@
 """Which keys a block of the schema has, and setting one of them in a plain mapping.
 
-A tagged block (``system``, ``load``, ...) is one of several structures chosen by its ``kind``; these functions know which one a
-mapping means, so that ``--set system.beam_width=8`` is checked against the system that is there.
+A tagged block (``system``, ``load``, ...) is one of several structures chosen by its ``kind``; these functions know
+which one a mapping means, so that ``--set system.beam_width=8`` is checked against the system that is there.
 """
 
 import difflib
@@ -109,8 +109,8 @@ def split_key(dotted: str) -> KeyPath:
 def set_key(tree: dict, path: KeyPath, value: Any) -> dict:
     """Return a copy of a mapping in which one key has another value.
 
-    Blocks on the way that are missing are made; a tagged one gets the kind of the schema's default. Setting ``kind`` to another
-    kind keeps the keys that the new kind also has and drops the others.
+    Blocks on the way that are missing are made; a tagged one gets the kind of the schema's default. Setting ``kind`` to
+    another kind keeps the keys that the new kind also has and drops the others.
 
     Raises
     ------

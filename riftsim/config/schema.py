@@ -226,7 +226,7 @@ class ExperimentConfig(Block, kw_only=True, frozen=True):
     measured_queries: Positive | None = None
     """Queries measured; the evaluated queries are cycled through (default: each once)."""
     warmup_queries: NonNegative = 0
-    """Queries completed before measuring starts (default 0; closed loops also drop the ramp of `concurrency` queries)."""
+    """Queries completed before measuring starts; closed loops also drop the ramp of ``concurrency`` queries."""
     seed: NonNegative = 0
     """Seed of arrivals and of random latencies."""
     sweep: dict[str, list[Any]] = {}

@@ -48,7 +48,7 @@ class Experiment:
 Settings = Mapping[str, Any] | Iterable[str]
 
 
-def load_experiment(source: str | Path | Mapping[str, Any], set: Settings = ()) -> Experiment:  # noqa: A002
+def load_experiment(source: str | Path | Mapping[str, Any], set: Settings = ()) -> Experiment:
     """Read, check and expand an experiment.
 
     Parameters
@@ -56,7 +56,8 @@ def load_experiment(source: str | Path | Mapping[str, Any], set: Settings = ()) 
     source : path, name or mapping
         A YAML file, the name of a bundled experiment (``"quickstart"``), or its content.
     set : mapping of dotted key to value, or iterable of ``"key=value"``
-        Values that win over the file and over its sweep. Setting a key that is swept, or a block around it, ends that axis.
+        Values that win over the file and over its sweep. Setting a key that is swept, or a block around it, ends that
+        axis.
 
     Returns
     -------

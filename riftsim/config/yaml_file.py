@@ -1,12 +1,12 @@
 """Strict YAML: no key twice, the scalars of YAML 1.2, and the line of every key.
 
-PyYAML follows YAML 1.1, where ``1e6`` is a string, ``no`` is false and ``1:30`` is ninety; and it lets a later key silently
-win over an earlier one of the same name. Neither should decide an experiment.
+PyYAML follows YAML 1.1, where ``1e6`` is a string, ``no`` is false and ``1:30`` is ninety; and it lets a later key
+silently win over an earlier one of the same name. Neither should decide an experiment.
 """
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -28,7 +28,7 @@ _SCALARS = (
 
 
 class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers: dict = {}
+    yaml_implicit_resolvers: ClassVar[dict] = {}
 
     def construct_mapping(self, node, deep=False):
         seen = {}
@@ -51,7 +51,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    yaml_implicit_resolvers: dict = {}
+    yaml_implicit_resolvers: ClassVar[dict] = {}
 
     def ignore_aliases(self, data):
         return True
@@ -134,7 +134,7 @@ def read(path: Path) -> tuple[Any, dict[KeyPath, int]]:
 
 
 def dump(value: Any) -> str:
-    """Write plain mappings, lists and scalars as YAML that `parse` reads back to the same value, in the given key order."""
+    """Write plain mappings, lists and scalars as YAML that `parse` reads back to the same value, keys in their order."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
