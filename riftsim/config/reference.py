@@ -31,7 +31,7 @@ def _field_texts() -> dict[str, dict[str, str]]:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of an experiment file, for completion and checking in editors.
 
-    Besides the keys of `ExperimentConfig` it knows ``base``, the list of files that a file starts from. Since a base may
+    Besides the keys of `ExperimentConfig` it knows ``base``, the files that a file starts from. Since a base may
     hold any key, no key of the top level is required.
     """
     document = msgspec.json.schema(ExperimentConfig)

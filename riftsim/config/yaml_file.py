@@ -134,7 +134,7 @@ def read(path: Path) -> tuple[Any, dict[KeyPath, int]]:
 
 
 def dump(value: Any) -> str:
-    """Write plain mappings, lists and scalars as YAML that `parse` reads back to the same value, keys in their order."""
+    """Write plain mappings, lists and scalars as YAML that `parse` reads back to the same value."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

@@ -1,1 +1,1 @@
-
+"""Running experiments: points, processes, progress, and the few lines for Python."""

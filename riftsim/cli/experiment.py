@@ -1,0 +1,272 @@
+"""Commands on an experiment file: validate, build, run, plot."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from riftsim.cli.terminal import Column, number, print_json, print_table
+
+if TYPE_CHECKING:
+    from riftsim.config.sweep import Experiment
+    from riftsim.experiments.runner import Report
+    from riftsim.results.store import RunSet
+
+_SUMMARY = (
+    ("recall", "recall@{k}", 4),
+    ("latency_mean_us", "mean us", 1),
+    ("latency_p50_us", "P50 us", 1),
+    ("latency_p99_us", "P99 us", 1),
+    ("qps", "QPS", 0),
+    ("reads", "reads", 1),
+    ("kib_read", "KiB/query", 1),
+)
+"""Metric, heading and digits of the columns of the summary."""
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Add the commands of this module."""
+    validate = commands.add_parser("validate", help="check an experiment file and list its points")
+    _add_experiment(validate)
+    _add_json(validate)
+    validate.set_defaults(command=_validate)
+
+    build = commands.add_parser("build", help="make graph and codes into the cache and report on them")
+    _add_experiment(build)
+    _add_data_dir(build)
+    _add_json(build)
+    build.set_defaults(command=_build)
+
+    run = commands.add_parser("run", help="run the points of an experiment that are not complete yet")
+    _add_experiment(run)
+    run.add_argument("--out", metavar="DIR", type=Path, default=None, help="results folder (default: results/runs)")
+    run.add_argument("--jobs", metavar="N", type=_positive, default=1, help="processes (default: 1)")
+    _add_data_dir(run)
+    _add_json(run)
+    run.add_argument("--no-plots", action="store_true", help="make no figures")
+    run.set_defaults(command=_run)
+
+    plot = commands.add_parser("plot", help="make figures from results")
+    plot.add_argument("source", metavar="DIR|FILE", help="a results folder, or an experiment file that has been run")
+    plot.add_argument("--out", metavar="DIR", type=Path, default=None, help="folder of the figures")
+    plot.add_argument("--results", metavar="DIR", type=Path, default=None, help="results folder of an experiment FILE")
+    plot.add_argument("--kind", action="append", default=[], help="kind of figure; repeatable (default: the file's)")
+    plot.set_defaults(command=_plot)
+
+
+def _add_experiment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="experiment file, or name of a bundled one (quickstart)")
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="set a key, e.g. search.L=40; repeatable"
+    )
+
+
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir", metavar="DIR", type=Path, default=None, help="folder of data sets (default: $RIFTSIM_DATA_DIR)"
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
+
+
+def _positive(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of at least 1")
+    return value
+
+
+# ---------------------------------------------------------------- validate and build
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from riftsim.config.canonical import dump_config, to_plain
+    from riftsim.config.sweep import load_experiment
+
+    experiment = load_experiment(options.file, options.set)
+    _require_profiles(experiment)
+    if options.json:
+        points = [
+            {"slug": point.slug, "hash": point.hash, "config": to_plain(point.config)} for point in experiment.points
+        ]
+        print_json({"name": experiment.name, "source": experiment.source, "points": points})
+        return 0
+    print(f"{experiment.source}: sound; {len(experiment.points)} point(s)")
+    for point in experiment.points:
+        print(f"  {point.slug}")
+    print("\nFirst point, with every default:\n")
+    print(dump_config(experiment.points[0].config), end="")
+    return 0
+
+
+def _require_profiles(experiment: "Experiment") -> None:
+    """Refuse a hardware profile that cannot be loaded before an hour of building is spent."""
+    from riftsim.rdma.profiles import load_profile
+
+    for name in dict.fromkeys(point.config.hardware for point in experiment.points):
+        load_profile(name)
+
+
+def _build(options: argparse.Namespace) -> int:
+    from riftsim.artifacts import ArtifactStore
+    from riftsim.assembly import prepare
+    from riftsim.config.sweep import load_experiment
+    from riftsim.experiments.runner import group_by_artifacts
+
+    experiment = load_experiment(options.file, options.set)
+    reports = []
+    for group in group_by_artifacts(experiment.points):
+        report = prepare(group[0].config, data_dir=options.data_dir, artifacts=ArtifactStore())
+        reports.append({"points": [point.slug for point in group], **report})
+        if not options.json:
+            print_table([Column("of"), Column("fact"), Column("value")], list(_facts(report)))
+    if options.json:
+        print_json(reports)
+    return 0
+
+
+def _facts(report: dict, owner: str = "") -> list[tuple[str, str, str]]:
+    rows = []
+    for key, value in report.items():
+        if isinstance(value, dict):
+            rows += _facts(value, f"{owner}.{key}" if owner else str(key))
+        else:
+            rows.append((owner, str(key), f"{value:,.3f}" if isinstance(value, float) else str(value)))
+    return rows
+
+
+# ---------------------------------------------------------------- run
+
+
+def _run(options: argparse.Namespace) -> int:
+    from riftsim.config.sweep import load_experiment
+    from riftsim.experiments.api import runs_of
+    from riftsim.experiments.progress import reporter_for
+    from riftsim.experiments.runner import DEFAULT_OUT, run_experiment
+
+    experiment = load_experiment(options.file, options.set)
+    report = run_experiment(
+        experiment,
+        out=options.out or DEFAULT_OUT,
+        jobs=options.jobs,
+        data_dir=options.data_dir,
+        reporter=reporter_for(sys.stderr),
+    )
+    runs = runs_of(report)
+    figures = []
+    if experiment.config.plots and len(runs) and not (report.interrupted or options.no_plots):
+        figures = _draw(runs, [(plot.kind, plot.title) for plot in experiment.config.plots], report.folder / "figures")
+    if options.json:
+        print_json(_as_json(report, runs, figures))
+    else:
+        _print_summary(report, runs, figures)
+    return _conclude(report)
+
+
+def _as_json(report: "Report", runs: "RunSet", figures: list[Path]) -> dict:
+    by_path = {run.path: run for run in runs}
+    points = []
+    for outcome in report.outcomes:
+        run = by_path.get(outcome.path)
+        points.append(
+            {
+                "slug": outcome.point.slug,
+                "hash": outcome.point.hash,
+                "status": outcome.status,
+                "swept": outcome.point.swept,
+                "path": outcome.path and str(outcome.path),
+                "error": outcome.error,
+                "metrics": run.metrics() if run is not None else None,
+            }
+        )
+    return {
+        "experiment": report.experiment,
+        "results": str(report.folder),
+        "interrupted": report.interrupted,
+        "points": points,
+        "figures": [str(figure) for figure in figures],
+    }
+
+
+def _print_summary(report: "Report", runs: "RunSet", figures: list[Path]) -> None:
+    if len(runs):
+        slugs = {outcome.path: outcome.point.slug for outcome in report.outcomes}
+        k = runs.runs[0].k
+        columns = [Column("point"), *(Column(title.format(k=k), numeric=True) for _, title, _ in _SUMMARY)]
+        rows = []
+        for run in runs:
+            values = run.metrics([name for name, _, _ in _SUMMARY])
+            rows.append([slugs[run.path], *(number(values[name], digits) for name, _, digits in _SUMMARY)])
+        print_table(columns, rows, title=report.experiment)
+    print(f"results: {report.folder}")
+    for figure in figures:
+        print(f"figure: {figure}")
+
+
+def _conclude(report: "Report") -> int:
+    """Say on stderr what is missing and why; return the exit code."""
+    failed = report.with_status("failed")
+    for outcome in failed:
+        print(f"\nriftsim: error: point {outcome.point.slug} failed: {outcome.error}", file=sys.stderr)
+        if outcome.details:
+            print(outcome.details, file=sys.stderr, end="")
+    if report.interrupted:
+        kept = len(report.with_status("complete", "skipped"))
+        print(
+            f"\nriftsim: interrupted: {kept} of {len(report.outcomes)} points are complete and kept in "
+            f"{report.folder}; the same command goes on with the rest",
+            file=sys.stderr,
+        )
+        return 130
+    if failed:
+        print(
+            f"\nriftsim: {len(failed)} of {len(report.outcomes)} points failed; the same command tries them again",
+            file=sys.stderr,
+        )
+        return 1
+    skipped = len(report.with_status("skipped"))
+    if skipped:
+        print(f"{skipped} point(s) were complete already; to run them again, remove their folders", file=sys.stderr)
+    return 0
+
+
+# ---------------------------------------------------------------- plot
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from riftsim.config.sweep import load_experiment
+    from riftsim.errors import ResultsError
+    from riftsim.experiments.runner import DEFAULT_OUT
+    from riftsim.results.store import RunSet, find_run, load_runs
+
+    plots: list[tuple[str, str | None]] = [(kind, None) for kind in options.kind]
+    if Path(options.source).is_dir():
+        folder = Path(options.source)
+        runs = load_runs(folder)
+        recorded = runs.runs[0].config.get("plots", []) if len(runs) else []
+        plots = plots or [(plot["kind"], plot.get("title")) for plot in recorded]
+    else:
+        experiment = load_experiment(options.source)
+        root = options.results or DEFAULT_OUT
+        folder = root / experiment.name
+        found = [find_run(root, experiment.name, point.hash) for point in experiment.points]
+        runs = RunSet([run for run in found if run is not None])
+        plots = plots or [(plot.kind, plot.title) for plot in experiment.config.plots]
+    if not len(runs):
+        raise ResultsError(f"{folder}: found no complete run; expected results of `riftsim run`")
+    if not plots:
+        raise ResultsError(f"{options.source}: names no figures; expected `plots` in the experiment or --kind")
+    for figure in _draw(runs, plots, options.out or folder / "figures"):
+        print(f"figure: {figure}")
+    return 0
+
+
+def _draw(runs: "RunSet", plots: list[tuple[str, str | None]], folder: Path) -> list[Path]:
+    from riftsim.plotting.figures import draw
+
+    return [path for kind, title in plots for path in draw(kind, runs, folder, title=title)]

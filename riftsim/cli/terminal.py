@@ -1,0 +1,67 @@
+"""Tables for people: aligned where they fit, one block per row where the terminal is too narrow."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PIPE_WIDTH = 160  # a file or pipe has no width of its own: leave room for every column
+
+
+@dataclass(frozen=True)
+class Column:
+    """Heading and alignment of a column."""
+
+    title: str
+    numeric: bool = False
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """Print a table to stdout."""
+    from rich import box
+    from rich.console import Console
+    from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
+
+    known_width = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(width=None if known_width else _PIPE_WIDTH, highlight=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.numeric else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
+        console.print(table)
+        return
+    if title:
+        print(title)
+    width = max(len(column.title) for column in columns)
+    for row in rows:
+        print()
+        for column, cell in zip(columns, row, strict=True):
+            print(f"{column.title:<{width}}  {cell}")
+
+
+def print_json(value: object) -> None:
+    """Print JSON to stdout; numbers that JSON cannot write become null."""
+    import json
+    import math
+
+    def plain(item: object) -> object:
+        if isinstance(item, dict):
+            return {str(key): plain(inner) for key, inner in item.items()}
+        if isinstance(item, list | tuple):
+            return [plain(inner) for inner in item]
+        if isinstance(item, float) and not math.isfinite(item):
+            return None
+        if isinstance(item, str | int | float | bool) or item is None:
+            return item
+        return plain(item.tolist()) if hasattr(item, "tolist") else str(item)
+
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
+
+
+def number(value: float, digits: int = 1) -> str:
+    """Write a number with thousands separated, a dash if there is none."""
+    return "–" if value != value else f"{value:,.{digits}f}"

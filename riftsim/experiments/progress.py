@@ -1,0 +1,102 @@
+"""Progress of a sweep: a bar with rate and time left on a terminal, plain lines elsewhere."""
+
+import time
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from riftsim.experiments.point import Outcome
+from riftsim.experiments.runner import Reporter
+
+
+def reporter_for(stream: TextIO) -> Reporter:
+    """Return the reporter that suits a stream."""
+    return BarReporter(Console(file=stream)) if stream.isatty() else LineReporter(stream)
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """Say in one line how a point ended."""
+    if outcome.status == "failed":
+        first = (outcome.error or "").partition("\n")[0]
+        return f"{outcome.point.slug}: failed: {first}"
+    return f"{outcome.point.slug}: {outcome.seconds:.1f} s"
+
+
+class LineReporter:
+    """One line per event."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+        self._total = self._done = self._skipped = 0
+        self._begin = time.monotonic()
+
+    def begin(self, total: int, skipped: int) -> None:
+        """Say how many points there are."""
+        self._total, self._done, self._skipped = total, skipped, skipped
+        already = f", {skipped} complete already" if skipped else ""
+        self._print(f"{total} point(s){already}")
+
+    def stage(self, text: str) -> None:
+        """Say what is done before the points run."""
+        self._print(text)
+        self._begin = time.monotonic()
+
+    def finished(self, outcome: Outcome) -> None:
+        """Print the point, the rate and the time left."""
+        self._done += 1
+        left = self._total - self._done
+        each_s = (time.monotonic() - self._begin) / max(1, self._done - self._skipped)
+        rest = f" ({60 / max(each_s, 1e-3):.1f} points/min, {each_s * left:.0f} s left)" if left else ""
+        self._print(f"[{self._done}/{self._total}] {outcome_line(outcome)}{rest}")
+
+    def end(self) -> None:
+        """Print nothing more."""
+
+    def _print(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task) -> Text:
+        """Write the rate in points per minute."""
+        return Text(f"{60 * task.speed:.1f}/min" if task.speed else "", style="progress.data.speed")
+
+
+class BarReporter:
+    """A bar; finished points scroll above it."""
+
+    def __init__(self, console: Console):
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            speed_estimate_period=3600,
+            transient=True,
+        )
+        self._task = self._progress.add_task("points", total=None)
+
+    def begin(self, total: int, skipped: int) -> None:
+        """Show the bar."""
+        if skipped:
+            self._progress.console.print(f"{skipped} of {total} point(s) complete already")
+        self._progress.update(self._task, total=total - skipped)
+        self._progress.start()
+
+    def stage(self, text: str) -> None:
+        """Print what is done before the points run."""
+        self._progress.console.print(text, markup=False, highlight=False)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Print the point above the bar and move the bar."""
+        style = "red" if outcome.status == "failed" else None
+        self._progress.console.print(outcome_line(outcome), markup=False, highlight=False, style=style)
+        self._progress.advance(self._task)
+
+    def end(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()

@@ -1,0 +1,219 @@
+"""Running the points of an experiment: what is complete is skipped, what fails does not stop the others."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from riftsim.config.canonical import to_plain
+from riftsim.config.sweep import Experiment, Point
+from riftsim.errors import ResultsError
+from riftsim.experiments.point import PREPARE, RUN_POINT, Outcome, PointTask, describe, execute, resolve
+from riftsim.experiments.pool import WorkerDied, run_tasks
+from riftsim.units import MIB, format_bytes
+
+DEFAULT_OUT = Path("results/runs")
+_MIN_FREE_BYTES = 64 * MIB
+
+
+class Reporter(Protocol):
+    """What is told of the progress of a sweep."""
+
+    def begin(self, total: int, skipped: int) -> None:
+        """Say how many points there are and how many were complete already."""
+
+    def stage(self, text: str) -> None:
+        """Say what is done before the points run."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Count one more point."""
+
+    def end(self) -> None:
+        """Say nothing more."""
+
+
+class Silent:
+    """A reporter that reports nothing."""
+
+    def begin(self, total: int, skipped: int) -> None:
+        """Do nothing."""
+
+    def stage(self, text: str) -> None:
+        """Do nothing."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Do nothing."""
+
+    def end(self) -> None:
+        """Do nothing."""
+
+
+@dataclass
+class Report:
+    """What became of an experiment."""
+
+    experiment: str
+    folder: Path
+    """The results of the experiment."""
+    outcomes: list[Outcome]
+    """One per point, in the order of the sweep."""
+    interrupted: bool = False
+
+    def with_status(self, *statuses: str) -> list[Outcome]:
+        """Return the outcomes of the given statuses."""
+        return [outcome for outcome in self.outcomes if outcome.status in statuses]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The functions that prepare and run a configuration, as ``module:function``."""
+
+    run_point: str = RUN_POINT
+    prepare: str | None = PREPARE
+
+
+def run_experiment(
+    experiment: Experiment,
+    *,
+    out: Path = DEFAULT_OUT,
+    jobs: int = 1,
+    data_dir: Path | None = None,
+    reporter: Reporter | None = None,
+    engine: Engine = Engine(),
+) -> Report:
+    """Run the points that are not complete yet.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Of `riftsim.config.sweep.load_experiment`.
+    out : path
+        Results folder; the runs lie in ``<out>/<experiment>/``.
+    jobs : int
+        Processes.
+    data_dir : path, optional
+        Folder of larger data sets.
+    reporter : Reporter, optional
+        Is told of the progress.
+    engine : Engine, optional
+        What runs a configuration.
+
+    Returns
+    -------
+    Report
+        After Ctrl-C it says so, and the points that were finished are recorded.
+
+    Raises
+    ------
+    ResultsError
+        The results folder cannot be written or has no room; raised before any work.
+    """
+    from riftsim.results import store
+
+    if jobs < 1:
+        raise ResultsError(f"jobs: found {jobs}, expected at least 1")
+    reporter = reporter or Silent()
+    folder = Path(out) / experiment.name
+    require_writable(folder)
+    outcomes: dict[str, Outcome] = {}
+    for point in experiment.points:
+        run = store.find_run(out, experiment.name, point.hash)
+        if run is not None:
+            outcomes[point.hash] = Outcome(point, "skipped", run.path)
+    todo = [point for point in experiment.points if point.hash not in outcomes]
+    sweep = _Sweep(experiment, Path(out), jobs, data_dir, reporter, engine, outcomes)
+    reporter.begin(len(experiment.points), len(outcomes))
+    interrupted = False
+    try:
+        sweep.run(sweep.prepare(todo))
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        reporter.end()
+    ordered = [outcomes.get(point.hash, Outcome(point, "not run")) for point in experiment.points]
+    return Report(experiment.name, folder, ordered, interrupted)
+
+
+@dataclass
+class _Sweep:
+    experiment: Experiment
+    out: Path
+    jobs: int
+    data_dir: Path | None
+    reporter: Reporter
+    engine: Engine
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def prepare(self, points: Sequence[Point]) -> list[Point]:
+        """Make each graph and code once, before processes would each begin the same; return the points to run."""
+        if self.engine.prepare is None or not points:
+            return list(points)
+        from riftsim.artifacts import ArtifactStore
+
+        sound: list[Point] = []
+        for group in group_by_artifacts(points):
+            config = group[0].config
+            self.reporter.stage(f"preparing {config.dataset.name}: graph and codes for {len(group)} point(s)")
+            try:
+                resolve(self.engine.prepare)(config, data_dir=self.data_dir, artifacts=ArtifactStore())
+            except Exception as error:
+                message, details = describe(error)
+                for point in group:
+                    self._finish(Outcome(point, "failed", None, message, details))
+            else:
+                sound += group
+        order = {point.hash: position for position, point in enumerate(self.experiment.points)}
+        return sorted(sound, key=lambda point: order[point.hash])
+
+    def run(self, points: Sequence[Point]) -> None:
+        """Run points and collect their outcomes."""
+        name, engine = self.experiment.name, self.engine
+        tasks = [PointTask(name, point, self.out, self.data_dir, engine.run_point) for point in points]
+        results = run_tasks(execute, tasks, self.jobs)
+        try:
+            for position, result in results:
+                if isinstance(result, WorkerDied):
+                    result = Outcome(points[position], "failed", None, str(result))
+                self._finish(result)
+        finally:
+            results.close()
+
+    def _finish(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.point.hash] = outcome
+        self.reporter.finished(outcome)
+
+
+def group_by_artifacts(points: Sequence[Point]) -> list[list[Point]]:
+    """Group points that share data set, graph and codes."""
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        plain = to_plain(point.config)
+        key = json.dumps([plain[block] for block in ("dataset", "index", "codes")], sort_keys=True)
+        groups.setdefault(key, []).append(point)
+    return list(groups.values())
+
+
+def require_writable(folder: Path, free_bytes: Callable[[Path], Any] = shutil.disk_usage) -> None:
+    """Make a results folder and refuse one that cannot be written or has no room.
+
+    Raises
+    ------
+    ResultsError
+        Names the folder and the reason.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"\0" * 4096)
+    except OSError as error:
+        raise ResultsError(
+            f"{folder}: results cannot be written: {error.strerror or error}; expected a writable folder (--out DIR)"
+        ) from None
+    free = free_bytes(folder).free
+    if free < _MIN_FREE_BYTES:
+        raise ResultsError(
+            f"{folder}: found {format_bytes(free)} of free space, expected at least {format_bytes(_MIN_FREE_BYTES)}"
+        )
