@@ -42,15 +42,17 @@ class EventKind(IntEnum):
     """A chain is known to the compute node's NIC."""
     EVALUATED = 6
     """A worker has finished an evaluation task."""
-    ARRIVAL = 7
+    FINISH = 7
+    """A query has ended on its main thread."""
+    ARRIVAL = 8
     """A query arrives."""
-    WORKER = 8
+    WORKER = 9
     """A worker of the evaluation pool looks for a task."""
-    THREAD = 9
+    THREAD = 10
     """A main thread is free to poll, merge and decide."""
-    CONTROL = 10
+    CONTROL = 11
     """A controller acts on its window of counters."""
-    SAMPLE = 11
+    SAMPLE = 12
     """A recorder takes a sample of the state; changes nothing."""
 
 

@@ -16,6 +16,10 @@ from riftsim.rdma.simulated import QueuePair, SimulatedNetwork
 from riftsim.search.messages import Answer, Program, ReadRequest, Step
 from riftsim.transport.wr import Chain, WorkRequest
 
+# A work request's tag carries the query's number of arrival above the tag that its search gave.
+_TAG_BITS = 24
+_TAG_MASK = (1 << _TAG_BITS) - 1
+
 
 @dataclass(slots=True, eq=False)
 class QueryRun:
@@ -38,13 +42,22 @@ class QueryRun:
 
 @dataclass(slots=True, eq=False)
 class _Thread:
+    node: "ComputeNode"
     index: int
-    queue_pairs: list[QueuePair]
+    queue_pairs: list[QueuePair] = field(default_factory=list)
     busy: bool = False
     active: int = 0
     to_start: deque[QueryRun] = field(default_factory=deque)
-    completions: list[tuple[QueryRun, int]] = field(default_factory=list)
-    """The completion queue: entries not yet polled."""
+    runs: dict[int, QueryRun] = field(default_factory=dict)
+    """Its queries, by number of arrival."""
+    completions: list[int] = field(default_factory=list)
+    """The completion queue: work-request tags not yet polled."""
+
+    def push(self, tag: int) -> None:
+        """Take a completion; a thread with nothing to do sees it at once."""
+        self.completions.append(tag)
+        if not self.busy:
+            self.node.wake(self)
 
 
 class ComputeNode:
@@ -90,10 +103,9 @@ class ComputeNode:
         self._idle_programs: list[Program] = []
         self._waiting: deque[QueryRun] = deque()
         self._busy_threads = 0
-        self._threads = [
-            _Thread(index, [network.create_qp(node, memory_node) for memory_node in range(memory_nodes)])
-            for index in range(threads)
-        ]
+        self._threads = [_Thread(self, index) for index in range(threads)]
+        for thread in self._threads:
+            thread.queue_pairs = [network.create_qp(node, other, thread) for other in range(memory_nodes)]
 
     def submit(self, run: QueryRun) -> None:
         """Take an arriving query: to the least loaded main thread with room, else into the admission queue."""
@@ -106,9 +118,14 @@ class ComputeNode:
     def _admit(self, thread: _Thread, run: QueryRun) -> None:
         thread.active += 1
         run.thread = thread.index
+        thread.runs[run.ordinal] = run
         thread.to_start.append(run)
         if not thread.busy:
-            self._occupy(thread, self._calendar.now_ps)
+            self.wake(thread)
+
+    def wake(self, thread: _Thread) -> None:
+        """Give an idle thread a turn at the present instant."""
+        self._occupy(thread, self._calendar.now)
 
     def _occupy(self, thread: _Thread, until_ps: int) -> None:
         """Keep the thread busy until then; its next turn comes at that time."""
@@ -130,21 +147,22 @@ class ComputeNode:
         self._occupy(thread, until_ps)
 
     def _start(self, thread: _Thread, run: QueryRun) -> int:
-        run.start_ps = self._calendar.now_ps
+        run.start_ps = self._calendar.now
         run.program = self._idle_programs.pop() if self._idle_programs else self._new_program()
         return self._carry_out(thread, run, run.program.start(run.query), run.start_ps)
 
     def _poll(self, thread: _Thread) -> int:
         """Poll once, then work on what was visible, query by query in order of first completion."""
-        by_query: dict[QueryRun, list[int]] = {}
-        for run, tag in thread.completions:
-            by_query.setdefault(run, []).append(tag)
+        by_query: dict[int, list[int]] = {}
+        for tag in thread.completions:
+            by_query.setdefault(tag >> _TAG_BITS, []).append(tag & _TAG_MASK)
         seen = len(thread.completions)
         thread.completions.clear()
-        now_ps = self._calendar.now_ps
+        now_ps = self._calendar.now
         poll_ps = self._cpu.poll_ps(seen)
         until_ps = now_ps + poll_ps
-        for run, tags in by_query.items():
+        for ordinal, tags in by_query.items():
+            run = thread.runs[ordinal]
             run.polling_ps += poll_ps * len(tags) // seen
             until_ps = self._carry_out(thread, run, run.program.receive(tags), until_ps)
         return until_ps
@@ -171,34 +189,29 @@ class ComputeNode:
                 continue
             at_ps += self._cpu.post_ps(len(mine))
             chain = Chain(
+                run.ordinal,
                 [
-                    WorkRequest(tag=request.tag, offset=request.offset_bytes, length_bytes=request.length_bytes)
+                    WorkRequest(run.ordinal << _TAG_BITS | request.tag, memory_node, request.offset_bytes, request.length_bytes)
                     for request in mine
-                ]
+                ],
             )
             self._calendar.at(
-                at_ps, EventKind.DOORBELL, self._node, run.ordinal, mine[0].tag, self._ring, (queue_pair, chain, thread, run)
+                at_ps, EventKind.DOORBELL, self._node, run.ordinal, mine[0].tag, self._ring, (queue_pair, chain)
             )
         return at_ps
 
-    def _ring(self, posting: tuple[QueuePair, Chain, _Thread, QueryRun]) -> None:
-        queue_pair, chain, thread, run = posting
-        self._network.post(queue_pair, chain, run.ordinal, lambda tag: self._completed(thread, run, tag))
-
-    def _completed(self, thread: _Thread, run: QueryRun, tag: int) -> None:
-        """A completion became visible in the thread's completion queue."""
-        thread.completions.append((run, tag))
-        if not thread.busy:
-            self._occupy(thread, self._calendar.now_ps)
+    def _ring(self, posting: tuple[QueuePair, Chain]) -> None:
+        self._network.post(*posting)
 
     def _finish(self, finished: tuple[_Thread, QueryRun]) -> None:
         thread, run = finished
         if run.program is None:
             raise ProtocolError(f"query {run.query} ended twice")
-        run.end_ps = self._calendar.now_ps
+        run.end_ps = self._calendar.now
         run.answer = run.program.answer()
         self._idle_programs.append(run.program)
         run.program = None
+        del thread.runs[run.ordinal]
         thread.active -= 1
         if self._waiting and thread.active < self._queries_per_thread:
             self._admit(thread, self._waiting.popleft())

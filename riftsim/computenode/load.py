@@ -56,7 +56,7 @@ class Load:
     def _arrive(self, node: int) -> None:
         ordinal = self._arrivals
         self._arrivals += 1
-        now_ps = self.calendar.now_ps
+        now_ps = self.calendar.now
         if ordinal == self._warmup:
             self.window_start_ps = now_ps
         if ordinal == self._warmup + self._measured:
@@ -77,7 +77,7 @@ class ClosedLoop(Load):
 
     def begin(self, concurrency: int) -> None:
         """Send the first queries, one after the other over the compute nodes, all at the present instant."""
-        now_ps = self.calendar.now_ps
+        now_ps = self.calendar.now
         for turn in range(concurrency):
             for node in range(len(self.nodes)):
                 self.calendar.at(now_ps, EventKind.ARRIVAL, node, turn, 0, self._arrive, node)

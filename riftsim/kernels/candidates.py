@@ -68,3 +68,26 @@ def insert(keys, size, capacity, key):
     move_up(keys, low, size)
     keys[low] = key
     return low
+
+
+def unpack(keys, size):
+    """Decode a list for people.
+
+    Parameters
+    ----------
+    keys : uint64 (capacity,)
+        The list.
+    size : int
+        Entries in it.
+
+    Returns
+    -------
+    ids, distances : int32 (capacity,), float32 (capacity,)
+        -1 and inf behind the last entry.
+    """
+    ids = np.full(len(keys), -1, np.int32)
+    distances = np.full(len(keys), np.inf, np.float32)
+    ids[:size] = (keys[:size] & np.uint64(0xFFFFFFFF)) >> np.uint64(1)
+    ordered = (keys[:size] >> np.uint64(32)).astype(np.uint32)
+    distances[:size] = np.where(ordered & _SIGN, ordered ^ _SIGN, ordered ^ _ONES).view(np.float32)
+    return ids, distances

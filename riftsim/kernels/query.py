@@ -16,38 +16,80 @@ CURSOR = 1  # no candidate before this position is untaken
 RESULT_SIZE = 2
 NODES = 3  # nodes in the table
 IN_FLIGHT = 4  # reads posted and not yet received
-NEXT_TAG = 5
-PENDING_HEAD = 6  # first pending evaluation that is not merged (ring position, counted without wrapping)
-PENDING_TAIL = 7
-UNVERIFIED = 8  # size of the heap of candidates whose exact vector was not asked for
+AWAITED = 5  # of these, reads that bring an adjacency list
+NEXT_TAG = 6
+PENDING_HEAD = 7  # oldest neighbour that is not merged (ring position, counted without wrapping)
+PENDING_TAIL = 8
+TASK_HEAD = 9  # oldest task that is not merged (likewise)
+TASK_TAIL = 10
+UNFINISHED = 11  # U: neighbours of returned lists that are not merged
+UNVERIFIED = 12  # size of the heap of candidates whose exact vector was not asked for
+RECENT = 13  # completed evaluations in the rolling history, at most H
+RECENT_INSERTED = 14  # how many of them inserted
+RECENT_AT = 15  # next place in the history
+WINDOW = 16  # W_R: most reads in flight, a set-point
+GATE_ANSWER = 17  # of a policy in Python
 # ---- and what it has done; the first five are the work of a main thread
-LISTS = 10  # adjacency lists taken in
-NEIGHBORS = 11  # ids in them
-EVALUATIONS = 12  # compact distances
-EXACT_EVALUATIONS = 13
-INSERTIONS = 14  # into the candidate list
-EXPANSIONS = 15  # nodes whose adjacency list was asked for
-ROUNDS = 16
-CHAINS = 17
-BYTES_READ = 18
-READS_RECORD = 19
-READS_VECTOR = 20
-READS_ADJACENCY = 21
-NUMBERS = 24
+LISTS = 18  # adjacency lists taken in
+NEIGHBORS = 19  # ids in them
+EVALUATIONS = 20  # compact distances
+EXACT_EVALUATIONS = 21
+INSERTIONS = 22  # into the candidate list
+EXPANSIONS = 23  # nodes whose neighbours were asked for
+ROUNDS = 24
+CHAINS = 25
+BYTES_READ = 26
+READS_RECORD = 27
+READS_VECTOR = 28
+READS_ADJACENCY = 29
+REQUESTS_MERGED = 30  # expansions of nodes whose verification was wanted too: one read instead of two
+REQUESTS_DROPPED = 31  # verifications once wanted that the tightened threshold made needless
+GATE_CLOSED = 32  # decisions at which a candidate was there, a slot was free, and the gate was closed
+GENERATED = 33  # neighbours handed to evaluation since the last control point
+KEPT = 34  # rows of kept_lists in use
+NUMBERS = 40
 
 # ---- positions in QueryState.rules: settings of the system, equal for all its queries
 RULE_BEAM = 0  # expansions per round
 RULE_VERIFY = 1
-RULES = 8
+RULE_ALPHA_PPM = 2  # alpha of the verification rule, times 1e6
+RULE_GATE = 3
+RULE_GATE_BOUND = 4
+RULE_GATE_LIMIT_PPM = 5
+RULE_CHUNK = 6  # most neighbours per evaluation task, 0: a task per list
+RULE_WINDOW_COUNTS = 7
+RULE_VERIFY_CAP = 8  # most verification reads in flight where the window counts expansions
+RULE_FULL_RECORD = 9  # every read brings the whole record
+RULES = 12
 
 VERIFY_EXPANDED = 0  # exact vectors of expanded nodes only
-VERIFY_ALL = 1  # of every node that ever entered the candidate list
+VERIFY_CALIBRATED = 1  # and of nodes within alpha times the k-th exact distance
+VERIFY_ALL = 2  # and of every node that ever entered the candidate list
+
+WINDOW_OF_READS = 0
+WINDOW_OF_EXPANSIONS = 1
+
+# ---- columns of QueryState.tasks: evaluations handed out together
+TASK_START = 0  # positions in the ring of pending neighbours
+TASK_STOP = 1
+TASK_ADMITTED = 2  # expansions admitted when the task came into being
+TASK_EXPANSION = 3  # the expansion that it comes from
+TASK_MERGED = 4
+TASK_COLUMNS = 5
+
+# ---- columns of QueryState.trail: one row per expansion, in order of admission
+TRAIL_BACKLOG = 0  # U when it was admitted
+TRAIL_NEW = 1  # neighbours not seen before
+TRAIL_INSERTED = 2  # of these, inserted into the candidate list
+TRAIL_HIDDEN = 3  # as differences: add up the rows to get the updates hidden from each admission
+TRAIL_COLUMNS = 4
 
 # ---- what a node's status byte says
 SEEN = np.uint8(1)
 ENTERED = np.uint8(2)  # was inserted into the candidate list at some time
 HAS_VECTOR = np.uint8(4)  # its exact vector was asked for
 HAS_ADJACENCY = np.uint8(8)  # its adjacency list was asked for
+WANTED = np.uint8(16)  # the verification rule held for it when it entered the list
 
 # ---- which part of a record a read brings
 READ_RECORD = 0
@@ -65,8 +107,10 @@ OUT_COLUMNS = 6
 
 # ---- what a transition may answer instead of a count
 GROW_NODES = -1  # the table of nodes is too full: nothing was changed, enlarge it and call again
-GROW_PENDING = -2  # the ring of pending evaluations is too small: likewise
-UNKNOWN_TAG = -3  # no read with this tag is in flight
+GROW_PENDING = -2  # the rings of pending neighbours and tasks are too small: likewise
+GROW_TRAIL = -3  # the trail is too short: likewise
+GROW_KEPT = -4  # there is no row left for a kept list: likewise
+UNKNOWN_TAG = -5  # no read with this tag is in flight, or no task with this number is open
 
 _EMPTY = np.int32(-1)
 
@@ -90,16 +134,27 @@ class QueryState(NamedTuple):
         Hash table of the nodes seen (-1 is empty); the capacity is a power of two.
     node_status : uint8 (capacity,)
         Status bits of these nodes.
-    unverified : uint64 (capacity // 2,)
+    unverified : uint64 (capacity,) or (0,)
         Min-heap over compact distance of nodes that entered the list and whose exact vector was not asked for.
     pending_ids, pending_distances : int32, float32 (ring,)
         Neighbours whose compact distance is to be computed or to be merged; the length is a power of two.
+    tasks : int64 (task ring, TASK_COLUMNS)
+        Evaluation tasks: pieces of the pending neighbours. The length is a power of two.
+    recent : uint8 (H,)
+        Rolling history of completed evaluations: 1 where one inserted.
+    trail : int32 (expansions + 1, TRAIL_COLUMNS)
+        What happened at each expansion.
     flight_tags : int64 (window,)
         Tag of the read in each slot, -1 when free; the window is a power of two.
     flight_nodes : int32 (window,)
         Its node.
     flight_kinds : uint8 (window,)
         Its kind.
+    flight_expansions : int32 (window,)
+        The expansion it serves, -1 for a verification.
+    kept_nodes, kept_lists : int32 (rows,), int32 (rows, R + 1)
+        Adjacency lists (degree, then ids) that came with whole records read for verification; no rows unless every read
+        brings the whole record.
     outbox : int64 (window, OUT_COLUMNS)
         The requests of the chain just decided.
     """
@@ -114,9 +169,15 @@ class QueryState(NamedTuple):
     unverified: np.ndarray
     pending_ids: np.ndarray
     pending_distances: np.ndarray
+    tasks: np.ndarray
+    recent: np.ndarray
+    trail: np.ndarray
     flight_tags: np.ndarray
     flight_nodes: np.ndarray
     flight_kinds: np.ndarray
+    flight_expansions: np.ndarray
+    kept_nodes: np.ndarray
+    kept_lists: np.ndarray
     outbox: np.ndarray
 
 

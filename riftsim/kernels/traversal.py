@@ -1,61 +1,21 @@
-"""What a query does, as transitions over its state: begin, decide a chain, receive records, evaluate, merge.
+"""What a query does, as transitions over its state: begin, post, receive records, evaluate, merge.
 
 Best-first search on compact codes (RiftANN, sections 2.1 and 3.2). The candidate list is ordered by compact distance alone;
-exact distances feed only the results, which are the k nearest by exact distance. Drivers differ in when they call these
-kernels, never in what the kernels do.
+exact distances feed only the results, which are the k nearest by exact distance. When the next reads are decided is the
+subject of ``rounds`` and ``eager``; both are made of the transitions here. Drivers differ in when they call the kernels,
+never in what the kernels do.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
-from riftsim.kernels.candidates import TAKEN, id_of, insert, is_taken, pack
+from riftsim.kernels.candidates import distance_of, id_of, insert, is_taken, pack
 from riftsim.kernels.codes import code_distance, prefetch_code
 from riftsim.kernels.placement import locate
-from riftsim.kernels.query import (
-    BYTES_READ,
-    CHAINS,
-    CURSOR,
-    ENTERED,
-    EVALUATIONS,
-    EXACT_EVALUATIONS,
-    EXPANSIONS,
-    GROW_NODES,
-    GROW_PENDING,
-    HAS_ADJACENCY,
-    HAS_VECTOR,
-    IN_FLIGHT,
-    INSERTIONS,
-    LIST_SIZE,
-    LISTS,
-    NEIGHBORS,
-    NEXT_TAG,
-    NODES,
-    OUT_KIND,
-    OUT_LENGTH,
-    OUT_MEMORY_NODE,
-    OUT_NODE,
-    OUT_OFFSET,
-    OUT_TAG,
-    PENDING_HEAD,
-    PENDING_TAIL,
-    READ_ADJACENCY,
-    READ_RECORD,
-    READ_VECTOR,
-    READS_RECORD,
-    RESULT_SIZE,
-    ROUNDS,
-    RULE_BEAM,
-    RULE_VERIFY,
-    SEEN,
-    UNKNOWN_TAG,
-    UNVERIFIED,
-    VERIFY_ALL,
-    heap_pop,
-    heap_push,
-    node_slot,
-)
+from riftsim.kernels.query import heap_pop, heap_push, node_slot
 from riftsim.kernels.vector_ops import distance_bytes, load_i32
 
 
@@ -70,8 +30,8 @@ class RemoteIndex(NamedTuple):
         Records of all memory nodes, one memory node's region after the other.
     region_bases : int64 (memory_nodes,)
         Where each memory node's region starts in ``region``.
-    placement : int64
-        Parameters of the placement rule, see ``kernels.placement``.
+    placement, positions : int64, int32
+        Parameters of the placement rule and its table, see ``kernels.placement``.
     code_kind, code_bytes, metric, dimension, vector_bytes, degree, start : int
         Kind and size of the codes; 0 squared L2, 1 minus inner product; record layout (``degree`` is R); first node.
     """
@@ -80,6 +40,7 @@ class RemoteIndex(NamedTuple):
     region: np.ndarray
     region_bases: np.ndarray
     placement: np.ndarray
+    positions: np.ndarray
     code_kind: int
     code_bytes: int
     metric: int
@@ -90,184 +51,175 @@ class RemoteIndex(NamedTuple):
 
 
 @kernel(inline=True)
-def _adjacency_bytes(index):
-    return 4 + 4 * index.degree
-
-
-@kernel(inline=True)
-def _see(state, node):
+def see(state, node):
     """Enter an unseen node into the table of nodes; False if it was seen before."""
     slot = node_slot(state.node_ids, node)
     if state.node_ids[slot] == node:
         return False
     state.node_ids[slot] = node
-    state.node_status[slot] = SEEN
-    state.numbers[NODES] += 1
+    state.node_status[slot] = q.SEEN
+    state.numbers[q.NODES] += 1
     return True
 
 
-@kernel(inline=True)
-def _compact_distance(state, index, query, node):
-    return code_distance(
-        index.code_kind, index.metric, state.table, query, index.codes, index.code_bytes, node, index.dimension
-    )
-
-
 @kernel
-def begin(state, index, query):
+def begin(state, index, query, window):
     """Start a query whose distance table is filled: everything empty, the start node in the candidate list."""
-    state.numbers[:] = 0
+    numbers = state.numbers
+    numbers[:] = 0
+    numbers[q.WINDOW] = window
     state.node_ids[:] = -1
     state.flight_tags[:] = -1
-    _see(state, np.int32(index.start))
+    state.trail[0, :] = 0
+    see(state, np.int32(index.start))
     state.pending_ids[0] = index.start
-    state.numbers[PENDING_TAIL] = 1
-    evaluate(state, index, query)
-    return merge(state)
+    numbers[q.PENDING_TAIL] = 1
+    _open_task(state, 0, 1, 0)
+    evaluate_task(state, index, query, 0)
+    merge_task(state, 0)
 
 
-# ---------------------------------------------------------------- deciding what to read
-
-
-@kernel(inline=True)
-def _post(state, index, row, node, kind):
-    """Write one request into the outbox and mark its fields as asked for."""
-    numbers = state.numbers
-    window = state.flight_tags.shape[0]
-    tag = numbers[NEXT_TAG]
-    while state.flight_tags[tag & (window - 1)] >= 0:
-        tag += 1
-    numbers[NEXT_TAG] = tag + 1
-    slot = tag & (window - 1)
-    state.flight_tags[slot] = tag
-    state.flight_nodes[slot] = node
-    state.flight_kinds[slot] = kind
-    numbers[IN_FLIGHT] += 1
-
-    status = node_slot(state.node_ids, node)
-    if kind != READ_ADJACENCY:
-        state.node_status[status] |= HAS_VECTOR
-    if kind != READ_VECTOR:
-        state.node_status[status] |= HAS_ADJACENCY
-        numbers[EXPANSIONS] += 1
-
-    record_bytes = index.vector_bytes + _adjacency_bytes(index)
-    first, length = 0, record_bytes
-    if kind == READ_VECTOR:
-        length = index.vector_bytes
-    elif kind == READ_ADJACENCY:
-        first, length = index.vector_bytes, _adjacency_bytes(index)
-    memory_node, place = locate(index.placement, node)
-    out = state.outbox[row]
-    out[OUT_TAG] = tag
-    out[OUT_NODE] = node
-    out[OUT_KIND] = kind
-    out[OUT_MEMORY_NODE] = memory_node
-    out[OUT_OFFSET] = place * record_bytes + first
-    out[OUT_LENGTH] = length
-    numbers[READS_RECORD + kind] += 1
-    numbers[BYTES_READ] += length
+# ---------------------------------------------------------------- asking
 
 
 @kernel(inline=True)
-def _next_untaken(state):
+def next_untaken(state):
     """Position of the nearest candidate that is not taken, or -1."""
     numbers = state.numbers
-    at = numbers[CURSOR]
-    while at < numbers[LIST_SIZE] and is_taken(state.candidates[at]):
+    at = numbers[q.CURSOR]
+    while at < numbers[q.LIST_SIZE] and is_taken(state.candidates[at]):
         at += 1
-    numbers[CURSOR] = at
-    return at if at < numbers[LIST_SIZE] else -1
+    numbers[q.CURSOR] = at
+    return at if at < numbers[q.LIST_SIZE] else -1
 
 
 @kernel(inline=True)
-def _next_unverified(state):
-    """Take the nearest node whose exact vector was not asked for from the heap; -1 if there is none."""
+def threshold(state):
+    """tau: the k-th best exact distance, infinite before there are k results."""
+    size = state.results.shape[0]
+    if state.numbers[q.RESULT_SIZE] < size:
+        return np.float32(np.inf)
+    return distance_of(state.results[size - 1])
+
+
+@kernel(inline=True)
+def may_matter(state, key):
+    """The verification rule for a candidate: d^ <= alpha * tau, both Euclidean; never before there are k results.
+
+    Internal distances are squared, so alpha is squared with them (section 3.2).
+    """
+    if state.rules[q.RULE_VERIFY] == q.VERIFY_ALL:
+        return True
+    if state.rules[q.RULE_VERIFY] == q.VERIFY_EXPANDED or state.numbers[q.RESULT_SIZE] < state.results.shape[0]:
+        return False
+    alpha = state.rules[q.RULE_ALPHA_PPM] * 1e-6
+    return np.float64(distance_of(key)) <= alpha * alpha * np.float64(threshold(state))
+
+
+@kernel(inline=True)
+def next_to_verify(state):
+    """Take the nearest node that the verification rule asks for from the heap; -1 if there is none now."""
     numbers = state.numbers
-    while numbers[UNVERIFIED] > 0:
-        node = id_of(state.unverified[0])
-        heap_pop(state.unverified, numbers[UNVERIFIED])
-        numbers[UNVERIFIED] -= 1
-        if not state.node_status[node_slot(state.node_ids, node)] & HAS_VECTOR:
-            return node
+    while numbers[q.UNVERIFIED] > 0:
+        key = state.unverified[0]
+        unread = not state.node_status[node_slot(state.node_ids, id_of(key))] & q.HAS_VECTOR
+        if unread and not may_matter(state, key):
+            break
+        heap_pop(state.unverified, numbers[q.UNVERIFIED])
+        numbers[q.UNVERIFIED] -= 1
+        if unread:
+            return id_of(key)
     return np.int32(-1)
 
 
 @kernel(inline=True)
-def _note_entered(state):
-    """Offer every candidate that is new in the list to verification.
+def offer_to_verification(state, key):
+    """Note a candidate that entered the list, unless its exact vector was asked for already."""
+    slot = node_slot(state.node_ids, id_of(key))
+    if state.node_status[slot] & (q.ENTERED | q.HAS_VECTOR):
+        return
+    state.node_status[slot] |= q.ENTERED
+    if may_matter(state, key):
+        state.node_status[slot] |= q.WANTED
+    heap_push(state.unverified, state.numbers[q.UNVERIFIED], key)
+    state.numbers[q.UNVERIFIED] += 1
 
-    Done between rounds, so that what "entered the list" does not depend on the order of completions within one.
-    """
+
+@kernel(inline=True)
+def admit_expansion(state):
+    """Count an expansion and open its row of the trail; the row's number."""
     numbers = state.numbers
-    for at in range(numbers[LIST_SIZE]):
-        key = state.candidates[at]
-        slot = node_slot(state.node_ids, id_of(key))
-        if not state.node_status[slot] & ENTERED:
-            state.node_status[slot] |= ENTERED
-            heap_push(state.unverified, numbers[UNVERIFIED], key)
-            numbers[UNVERIFIED] += 1
+    row = numbers[q.EXPANSIONS]
+    numbers[q.EXPANSIONS] = row + 1
+    state.trail[row, q.TRAIL_BACKLOG] = numbers[q.UNFINISHED]
+    state.trail[row + 1, :] = 0
+    return row
 
 
-@kernel
-def next_round(state, index):
-    """Decide the next chain of a round-synchronous search; commit it.
-
-    A round starts when no read is in flight and nothing is unmerged. It expands the ``beam`` nearest candidates; when none
-    is left, it verifies what the verification rule asks for.
-
-    Returns
-    -------
-    int
-        Number of requests, in ``state.outbox``. 0 while the round is open, and when the search has ended.
-    """
+@kernel(inline=True)
+def post(state, index, row, node, kind, expansion):
+    """Write one request into row ``row`` of the outbox and mark the fields of its node as asked for."""
     numbers = state.numbers
-    if numbers[IN_FLIGHT] > 0 or numbers[PENDING_HEAD] != numbers[PENDING_TAIL]:
-        return 0
-    if state.rules[RULE_VERIFY] == VERIFY_ALL:
-        _note_entered(state)
-    beam = state.rules[RULE_BEAM]
-    count = 0
-    while count < beam:
-        at = _next_untaken(state)
-        if at < 0:
-            break
-        node = id_of(state.candidates[at])
-        state.candidates[at] |= TAKEN
-        read = state.node_status[node_slot(state.node_ids, node)] & HAS_VECTOR
-        _post(state, index, count, node, READ_ADJACENCY if read else READ_RECORD)
-        count += 1
-    if count > 0:
-        numbers[ROUNDS] += 1
-    elif state.rules[RULE_VERIFY] == VERIFY_ALL:
-        while count < beam:
-            node = _next_unverified(state)
-            if node < 0:
-                break
-            _post(state, index, count, node, READ_VECTOR)
-            count += 1
-    if count > 0:
-        numbers[CHAINS] += 1
-    return count
+    slots = state.flight_tags.shape[0]
+    tag = numbers[q.NEXT_TAG]
+    while state.flight_tags[tag & (slots - 1)] >= 0:
+        tag += 1
+    numbers[q.NEXT_TAG] = tag + 1
+    slot = tag & (slots - 1)
+    state.flight_tags[slot] = tag
+    state.flight_nodes[slot] = node
+    state.flight_kinds[slot] = kind
+    state.flight_expansions[slot] = expansion
+    numbers[q.IN_FLIGHT] += 1
+    if expansion >= 0:
+        numbers[q.AWAITED] += 1
+
+    status = node_slot(state.node_ids, node)
+    if kind != q.READ_ADJACENCY:
+        state.node_status[status] |= q.HAS_VECTOR
+    if kind != q.READ_VECTOR:
+        state.node_status[status] |= q.HAS_ADJACENCY
+
+    adjacency_bytes = 4 + 4 * index.degree
+    record_bytes = index.vector_bytes + adjacency_bytes
+    first, length = 0, record_bytes
+    if kind == q.READ_VECTOR:
+        length = index.vector_bytes
+    elif kind == q.READ_ADJACENCY:
+        first, length = index.vector_bytes, adjacency_bytes
+    memory_node, place = locate(index.placement, index.positions, node)
+    out = state.outbox[row]
+    out[q.OUT_TAG] = tag
+    out[q.OUT_NODE] = node
+    out[q.OUT_KIND] = kind
+    out[q.OUT_MEMORY_NODE] = memory_node
+    out[q.OUT_OFFSET] = place * record_bytes + first
+    out[q.OUT_LENGTH] = length
+    numbers[q.READS_RECORD + kind] += 1
+    numbers[q.BYTES_READ] += length
 
 
 # ---------------------------------------------------------------- taking in what was read
 
 
 @kernel(inline=True)
-def _room(state, lists, degree):
+def room(state, lists, degree):
     """0 if ``lists`` more adjacency lists fit, else which array must grow first."""
     numbers = state.numbers
-    if numbers[NODES] + lists * degree > (3 * state.node_ids.shape[0]) // 4:
-        return GROW_NODES
-    if numbers[PENDING_TAIL] - numbers[PENDING_HEAD] + lists * degree > state.pending_ids.shape[0]:
-        return GROW_PENDING
+    chunk = state.rules[q.RULE_CHUNK]
+    tasks = lists * (1 if chunk == 0 else (degree + chunk - 1) // chunk)
+    if numbers[q.NODES] + lists * degree > (3 * state.node_ids.shape[0]) // 4:
+        return q.GROW_NODES
+    if numbers[q.PENDING_TAIL] - numbers[q.PENDING_HEAD] + lists * degree > state.pending_ids.shape[0]:
+        return q.GROW_PENDING
+    if numbers[q.TASK_TAIL] - numbers[q.TASK_HEAD] + tasks > state.tasks.shape[0]:
+        return q.GROW_PENDING
     return 0
 
 
 @kernel
 def receive(state, index, query, buffer, tags, starts, count):
-    """Take in completed reads: exact distances into the results, unseen neighbours into the pending evaluations.
+    """Take in completed reads: exact distances into the results, unseen neighbours into evaluation tasks.
 
     Parameters
     ----------
@@ -279,114 +231,199 @@ def receive(state, index, query, buffer, tags, starts, count):
     Returns
     -------
     int
-        Neighbours added to the pending evaluations; GROW_NODES, GROW_PENDING or UNKNOWN_TAG if nothing was changed.
+        0, or GROW_NODES, GROW_PENDING, GROW_KEPT or UNKNOWN_TAG if nothing was changed.
     """
     numbers = state.numbers
-    window = state.flight_tags.shape[0]
+    slots = state.flight_tags.shape[0]
     lists = 0
+    kept = 0
     for i in range(count):
-        slot = tags[i] & (window - 1)
+        slot = tags[i] & (slots - 1)
         if tags[i] < 0 or state.flight_tags[slot] != tags[i]:
-            return UNKNOWN_TAG
+            return q.UNKNOWN_TAG
         for j in range(i):
             if tags[j] == tags[i]:
-                return UNKNOWN_TAG
-        if state.flight_kinds[slot] != READ_VECTOR:
+                return q.UNKNOWN_TAG
+        if state.flight_expansions[slot] >= 0:
             lists += 1
-    room = _room(state, lists, index.degree)
-    if room < 0:
-        return room
+        elif state.flight_kinds[slot] == q.READ_RECORD:
+            kept += 1
+    demand = room(state, lists, index.degree)
+    if demand < 0:
+        return demand
+    if numbers[q.KEPT] + kept > state.kept_nodes.shape[0]:
+        return q.GROW_KEPT
 
-    added = 0
     for i in range(count):
-        slot = tags[i] & (window - 1)
+        slot = tags[i] & (slots - 1)
         node = state.flight_nodes[slot]
         kind = state.flight_kinds[slot]
+        expansion = state.flight_expansions[slot]
         state.flight_tags[slot] = -1
-        numbers[IN_FLIGHT] -= 1
+        numbers[q.IN_FLIGHT] -= 1
         at = starts[i]
-        if kind != READ_ADJACENCY:
+        if kind != q.READ_ADJACENCY:
             exact = distance_bytes(index.metric, query, buffer, at, index.dimension)
-            numbers[EXACT_EVALUATIONS] += 1
-            size = numbers[RESULT_SIZE]
+            numbers[q.EXACT_EVALUATIONS] += 1
+            size = numbers[q.RESULT_SIZE]
             if insert(state.results, size, state.results.shape[0], pack(exact, node)) >= 0:
-                numbers[RESULT_SIZE] = min(size + 1, state.results.shape[0])
+                numbers[q.RESULT_SIZE] = min(size + 1, state.results.shape[0])
             at += index.vector_bytes
-        if kind != READ_VECTOR:
-            added += _take_list(state, index, buffer, at)
-    return added
+        if expansion >= 0:
+            numbers[q.AWAITED] -= 1
+            take_list(state, index, buffer, at, expansion)
+        elif kind == q.READ_RECORD:
+            _keep_list(state, index, buffer, at, node)
+    return 0
 
 
 @kernel(inline=True)
-def _take_list(state, index, buffer, at):
-    """Append the unseen neighbours of the adjacency list at ``buffer[at:]`` to the pending evaluations."""
-    numbers = state.numbers
-    mask = state.pending_ids.shape[0] - 1
-    tail = numbers[PENDING_TAIL]
+def _keep_list(state, index, buffer, at, node):
+    """Keep the adjacency list of a verified node for a later expansion."""
+    row = state.numbers[q.KEPT]
+    state.numbers[q.KEPT] = row + 1
+    state.kept_nodes[row] = node
+    for j in range(index.degree + 1):
+        state.kept_lists[row, j] = load_i32(buffer, at + 4 * j)
+
+
+@kernel(inline=True)
+def take_list(state, index, buffer, at, expansion):
+    """Make evaluation tasks of the unseen neighbours in the adjacency list at ``buffer[at:]``."""
+    first = state.numbers[q.PENDING_TAIL]
     degree = load_i32(buffer, at)
     for j in range(degree):
-        neighbor = load_i32(buffer, at + 4 + 4 * j)
-        if _see(state, neighbor):
-            prefetch_code(index.codes, index.code_bytes, neighbor)
-            state.pending_ids[tail & mask] = neighbor
-            tail += 1
-    added = tail - numbers[PENDING_TAIL]
-    numbers[LISTS] += 1
-    numbers[NEIGHBORS] += degree
-    numbers[PENDING_TAIL] = tail
-    return added
-
-
-@kernel(inline=True)
-def evaluate(state, index, query):
-    """Compute the compact distance of every pending neighbour."""
-    numbers = state.numbers
-    mask = state.pending_ids.shape[0] - 1
-    for at in range(numbers[PENDING_HEAD], numbers[PENDING_TAIL]):
-        node = state.pending_ids[at & mask]
-        state.pending_distances[at & mask] = _compact_distance(state, index, query, node)
-    numbers[EVALUATIONS] += numbers[PENDING_TAIL] - numbers[PENDING_HEAD]
-
-
-@kernel(inline=True)
-def merge(state):
-    """Insert every evaluated neighbour into the candidate list; return how many entered it."""
-    numbers = state.numbers
-    mask = state.pending_ids.shape[0] - 1
-    capacity = state.candidates.shape[0]
-    entered = 0
-    for pending in range(numbers[PENDING_HEAD], numbers[PENDING_TAIL]):
-        node = state.pending_ids[pending & mask]
-        key = pack(state.pending_distances[pending & mask], node)
-        size = numbers[LIST_SIZE]
-        at = insert(state.candidates, size, capacity, key)
-        if at < 0:
-            continue
-        entered += 1
-        numbers[LIST_SIZE] = min(size + 1, capacity)
-        numbers[CURSOR] = min(numbers[CURSOR], at)
-    numbers[PENDING_HEAD] = numbers[PENDING_TAIL]
-    numbers[INSERTIONS] += entered
-    return entered
+        _await_neighbor(state, index, load_i32(buffer, at + 4 + 4 * j))
+    _close_list(state, first, degree, expansion)
 
 
 @kernel
-def take_in(state, index, query, buffer, tags, starts, count):
-    """Receive, evaluate and merge in one step, as a main thread does that evaluates itself.
+def take_kept_list(state, index, node, expansion):
+    """The same for the kept list of a node that was verified with its whole record."""
+    first = state.numbers[q.PENDING_TAIL]
+    row = state.numbers[q.KEPT] - 1
+    while state.kept_nodes[row] != node:
+        row -= 1
+    degree = state.kept_lists[row, 0]
+    for j in range(degree):
+        _await_neighbor(state, index, state.kept_lists[row, 1 + j])
+    _close_list(state, first, degree, expansion)
+
+
+@kernel(inline=True)
+def _await_neighbor(state, index, neighbor):
+    if see(state, neighbor):
+        prefetch_code(index.codes, index.code_bytes, neighbor)
+        tail = state.numbers[q.PENDING_TAIL]
+        state.pending_ids[tail & (state.pending_ids.shape[0] - 1)] = neighbor
+        state.numbers[q.PENDING_TAIL] = tail + 1
+
+
+@kernel(inline=True)
+def _close_list(state, first, degree, expansion):
+    """Cut the neighbours that a list added into tasks, and count the list."""
+    numbers = state.numbers
+    stop = numbers[q.PENDING_TAIL]
+    chunk = state.rules[q.RULE_CHUNK]
+    if chunk == 0:
+        chunk = max(1, stop - first)
+    for start in range(first, stop, chunk):
+        _open_task(state, start, min(stop, start + chunk), expansion)
+    numbers[q.LISTS] += 1
+    numbers[q.NEIGHBORS] += degree
+    state.trail[expansion, q.TRAIL_NEW] = stop - first
+
+
+# ---------------------------------------------------------------- evaluating and merging
+
+
+@kernel(inline=True)
+def _open_task(state, start, stop, expansion):
+    numbers = state.numbers
+    task = state.tasks[numbers[q.TASK_TAIL] & (state.tasks.shape[0] - 1)]
+    task[q.TASK_START] = start
+    task[q.TASK_STOP] = stop
+    task[q.TASK_ADMITTED] = numbers[q.EXPANSIONS]
+    task[q.TASK_EXPANSION] = expansion
+    task[q.TASK_MERGED] = 0
+    numbers[q.TASK_TAIL] += 1
+    numbers[q.UNFINISHED] += stop - start
+    numbers[q.GENERATED] += stop - start
+
+
+@kernel
+def evaluate_task(state, index, query, number):
+    """Compute the compact distances of a task; touches nothing that another task or the main thread writes."""
+    task = state.tasks[number & (state.tasks.shape[0] - 1)]
+    mask = state.pending_ids.shape[0] - 1
+    for at in range(task[q.TASK_START], task[q.TASK_STOP]):
+        node = state.pending_ids[at & mask]
+        state.pending_distances[at & mask] = code_distance(
+            index.code_kind, index.metric, state.table, query, index.codes, index.code_bytes, node, index.dimension
+        )
+
+
+@kernel
+def merge_task(state, number):
+    """Insert the evaluated neighbours of a task into the candidate list.
 
     Returns
     -------
     int
-        As ``receive``.
+        How many entered it; UNKNOWN_TAG if the task is not open, and nothing was changed.
     """
-    added = receive(state, index, query, buffer, tags, starts, count)
-    if added > 0:
-        evaluate(state, index, query)
-        merge(state)
-    return added
+    numbers = state.numbers
+    task_mask = state.tasks.shape[0] - 1
+    if number < numbers[q.TASK_HEAD] or number >= numbers[q.TASK_TAIL] or state.tasks[number & task_mask, q.TASK_MERGED]:
+        return q.UNKNOWN_TAG
+    task = state.tasks[number & task_mask]
+    mask = state.pending_ids.shape[0] - 1
+    capacity = state.candidates.shape[0]
+    verified_as_it_comes = state.rules[q.RULE_VERIFY] != q.VERIFY_EXPANDED and state.rules[q.RULE_BEAM] == 0
+    entered = 0
+    for pending in range(task[q.TASK_START], task[q.TASK_STOP]):
+        key = pack(state.pending_distances[pending & mask], state.pending_ids[pending & mask])
+        size = numbers[q.LIST_SIZE]
+        at = insert(state.candidates, size, capacity, key)
+        _remember(state, at >= 0)
+        if at < 0:
+            continue
+        entered += 1
+        numbers[q.LIST_SIZE] = min(size + 1, capacity)
+        numbers[q.CURSOR] = min(numbers[q.CURSOR], at)
+        if verified_as_it_comes:
+            offer_to_verification(state, key)
+
+    count = task[q.TASK_STOP] - task[q.TASK_START]
+    numbers[q.EVALUATIONS] += count
+    numbers[q.UNFINISHED] -= count
+    numbers[q.INSERTIONS] += entered
+    state.trail[task[q.TASK_EXPANSION], q.TRAIL_INSERTED] += entered
+    state.trail[task[q.TASK_ADMITTED], q.TRAIL_HIDDEN] += entered
+    state.trail[numbers[q.EXPANSIONS], q.TRAIL_HIDDEN] -= entered
+
+    task[q.TASK_MERGED] = 1
+    head = numbers[q.TASK_HEAD]
+    while head < numbers[q.TASK_TAIL] and state.tasks[head & task_mask, q.TASK_MERGED]:
+        numbers[q.PENDING_HEAD] = state.tasks[head & task_mask, q.TASK_STOP]
+        head += 1
+    numbers[q.TASK_HEAD] = head
+    return entered
 
 
-# ---------------------------------------------------------------- the whole search at once
+@kernel(inline=True)
+def _remember(state, inserted):
+    """Enter one completed evaluation into the rolling history."""
+    numbers = state.numbers
+    history = state.recent.shape[0]
+    at = numbers[q.RECENT_AT]
+    if numbers[q.RECENT] == history:
+        numbers[q.RECENT_INSERTED] -= state.recent[at]
+    else:
+        numbers[q.RECENT] += 1
+    state.recent[at] = 1 if inserted else 0
+    numbers[q.RECENT_INSERTED] += state.recent[at]
+    numbers[q.RECENT_AT] = at + 1 if at + 1 < history else 0
 
 
 @kernel
@@ -394,27 +431,4 @@ def region_starts(state, index, count, starts):
     """Where the first ``count`` requests of the outbox lie in ``index.region``."""
     for i in range(count):
         out = state.outbox[i]
-        starts[i] = index.region_bases[out[OUT_MEMORY_NODE]] + out[OUT_OFFSET]
-
-
-@kernel
-def run_rounds(state, index, query):
-    """Search to the end with every read completing at once, a chain at a time.
-
-    Returns
-    -------
-    int
-        0 at the end; GROW_NODES or GROW_PENDING if an array is too small, the search then starts anew.
-    """
-    tags = np.empty(state.outbox.shape[0], np.int64)
-    starts = np.empty(state.outbox.shape[0], np.int64)
-    while True:
-        count = next_round(state, index)
-        if count == 0:
-            return 0
-        region_starts(state, index, count, starts)
-        for i in range(count):
-            tags[i] = state.outbox[i, OUT_TAG]
-        added = take_in(state, index, query, index.region, tags, starts, count)
-        if added < 0:
-            return added
+        starts[i] = index.region_bases[out[q.OUT_MEMORY_NODE]] + out[q.OUT_OFFSET]

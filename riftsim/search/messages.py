@@ -29,6 +29,17 @@ class Work(NamedTuple):
     """Exact distances of vectors in local memory, each a row at a random place."""
     insertions: int = 0
     """Insertions into the candidate list."""
+    handed_over: int = 0
+    """Evaluation tasks handed to workers."""
+    merged: int = 0
+    """Compact distances taken over from workers."""
+
+
+class EvaluationTask(NamedTuple):
+    """Compact distances to be computed by a worker."""
+
+    number: int
+    neighbors: int
 
 
 class ReadRequest(NamedTuple):
@@ -50,6 +61,8 @@ class Step(NamedTuple):
     work: Work
     chain: tuple[ReadRequest, ...] = ()
     """Reads to be posted together: one doorbell per memory node."""
+    tasks: tuple[EvaluationTask, ...] = ()
+    """Evaluations for the shared workers."""
     done: bool = False
 
 
@@ -70,8 +83,11 @@ class Program(Protocol):
     def start(self, query_index: int) -> Step:
         """Begin the search of one evaluated query."""
 
-    def receive(self, tags: list[int]) -> Step:
-        """Take in the reads that were seen to complete since the last call, in the order of their completions."""
+    def receive(self, reads: list[int], tasks: list[int]) -> Step:
+        """Take in what was seen to complete since the last call: tags of reads and numbers of evaluation tasks.
+
+        Both are in the order of their completions.
+        """
 
     def answer(self) -> Answer:
         """Return the results; valid after a step with ``done``."""

@@ -6,7 +6,7 @@ nodes. With long codes this is the paper's section 2 baseline; with 20-byte code
 one of section 4.4, whose exact reads lie on the critical path. The two are never ranked against each other.
 """
 
-from riftsim.search.traversal import RoundSearch
+from riftsim.search.rounds import RoundSearch
 from riftsim.systems.context import System, SystemContext
 
 

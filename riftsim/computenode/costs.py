@@ -1,0 +1,92 @@
+"""What a core of the compute node takes for each kind of work.
+
+All prices are integers in ps, made once from a hardware profile; the time of a step is a sum of products of counts and
+prices. Contention for memory bandwidth is one factor, fixed when a piece of work starts: per mille of extra time for each
+other main thread that is busy at that moment.
+"""
+
+from dataclasses import dataclass
+
+from riftsim.rdma.profiles import CpuCosts
+from riftsim.search.messages import Work
+
+
+@dataclass(frozen=True)
+class CpuModel:
+    """Prices of one run: a profile's constants, applied to the run's codes and vectors.
+
+    Attributes
+    ----------
+    query_ps, table_entry_ps, list_ps, neighbor_ps, compact_ps, exact_ps, local_exact_ps, insertion_ps : int
+        Price of one unit of each field of ``Work``.
+    build_wr_ps, doorbell_ps : int
+        Price of a work request, and of ringing for a chain of them.
+    poll_once_ps, cqe_ps : int
+        Price of polling, and of each completion taken.
+    contention_permille : int
+        Extra time of evaluation work per other busy main thread.
+    """
+
+    query_ps: int
+    table_entry_ps: int
+    list_ps: int
+    neighbor_ps: int
+    compact_ps: int
+    exact_ps: int
+    local_exact_ps: int
+    insertion_ps: int
+    build_wr_ps: int
+    doorbell_ps: int
+    poll_once_ps: int
+    cqe_ps: int
+    contention_permille: int
+
+    @classmethod
+    def of(cls, costs: CpuCosts, *, code_bytes: int, vector_bytes: int) -> "CpuModel":
+        """Price the work of a run.
+
+        Parameters
+        ----------
+        costs : CpuCosts
+            Of the hardware profile.
+        code_bytes, vector_bytes : int
+            Size of a compact code and of an exact vector.
+        """
+        exact_ps = costs.exact_distance_base_ps + vector_bytes * costs.exact_distance_per_byte_ps
+        return cls(
+            query_ps=costs.query_setup_ps,
+            table_entry_ps=costs.table_entry_ps,
+            list_ps=costs.list_ps,
+            neighbor_ps=costs.neighbor_ps,
+            compact_ps=costs.compact_distance_base_ps + code_bytes * costs.compact_distance_per_byte_ps,
+            exact_ps=exact_ps,
+            local_exact_ps=exact_ps + costs.local_record_miss_ps,
+            insertion_ps=costs.insertion_ps,
+            build_wr_ps=costs.build_wr_ps,
+            doorbell_ps=costs.doorbell_ps,
+            poll_once_ps=costs.poll_ps,
+            cqe_ps=costs.cqe_ps,
+            contention_permille=costs.per_thread_slowdown_permille,
+        )
+
+    def work_ps(self, work: Work, busy_threads: int) -> int:
+        """Time of a piece of work that starts while ``busy_threads`` main threads, this one included, are busy."""
+        alone_ps = (
+            work.queries * self.query_ps
+            + work.table_entries * self.table_entry_ps
+            + work.lists * self.list_ps
+            + work.neighbors * self.neighbor_ps
+            + work.compact * self.compact_ps
+            + work.exact * self.exact_ps
+            + work.local_exact * self.local_exact_ps
+            + work.insertions * self.insertion_ps
+        )
+        return alone_ps + alone_ps * self.contention_permille * (busy_threads - 1) // 1000
+
+    def post_ps(self, requests: int) -> int:
+        """Time to build a chain of work requests and ring for it."""
+        return requests * self.build_wr_ps + self.doorbell_ps
+
+    def poll_ps(self, seen: int) -> int:
+        """Time to poll a completion queue once and take what it held."""
+        return self.poll_once_ps + seen * self.cqe_ps

@@ -1,0 +1,105 @@
+"""Round-synchronous search: reads are chosen at the start of a round, the next round starts after the last of them.
+
+The results do not depend on the order in which the reads of a round complete.
+"""
+
+import numpy as np
+
+from riftsim.kernels import query as q
+from riftsim.kernels._jit import kernel
+from riftsim.kernels.candidates import TAKEN, id_of
+from riftsim.kernels.query import node_slot
+from riftsim.kernels.traversal import (
+    admit_expansion,
+    evaluate_task,
+    merge_task,
+    next_to_verify,
+    next_untaken,
+    offer_to_verification,
+    post,
+    receive,
+    region_starts,
+)
+
+
+@kernel
+def next_round(state, index):
+    """Decide the next chain; commit it.
+
+    A round starts when no read is in flight and nothing is unmerged. It expands the ``beam`` nearest candidates; when none
+    is left, it verifies what the verification rule asks for.
+
+    Returns
+    -------
+    int
+        Number of requests, in ``state.outbox``. 0 while the round is open, and when the search has ended; GROW_TRAIL if
+        nothing was changed.
+    """
+    numbers = state.numbers
+    beam = state.rules[q.RULE_BEAM]
+    if numbers[q.IN_FLIGHT] > 0 or numbers[q.UNFINISHED] > 0:
+        return 0
+    if numbers[q.EXPANSIONS] + beam >= state.trail.shape[0]:
+        return q.GROW_TRAIL
+    if state.rules[q.RULE_VERIFY] != q.VERIFY_EXPANDED:
+        # Between rounds, so that what "entered the list" does not depend on the order of completions within one.
+        for at in range(numbers[q.LIST_SIZE]):
+            offer_to_verification(state, state.candidates[at])
+    count = 0
+    while count < beam:
+        at = next_untaken(state)
+        if at < 0:
+            break
+        node = id_of(state.candidates[at])
+        state.candidates[at] |= TAKEN
+        read = state.node_status[node_slot(state.node_ids, node)] & q.HAS_VECTOR
+        post(state, index, count, node, q.READ_ADJACENCY if read else q.READ_RECORD, admit_expansion(state))
+        count += 1
+    if count > 0:
+        numbers[q.ROUNDS] += 1
+    else:
+        while count < beam:
+            node = next_to_verify(state)
+            if node < 0:
+                break
+            post(state, index, count, node, q.READ_VECTOR, -1)
+            count += 1
+    if count > 0:
+        numbers[q.CHAINS] += 1
+    return count
+
+
+@kernel
+def take_in(state, index, query, buffer, tags, starts, count):
+    """Receive reads, then evaluate and merge all they brought, as a main thread does that evaluates itself.
+
+    Parameters and answer as for ``traversal.receive``.
+    """
+    answer = receive(state, index, query, buffer, tags, starts, count)
+    for task in range(state.numbers[q.TASK_HEAD], state.numbers[q.TASK_TAIL]):
+        evaluate_task(state, index, query, task)
+        merge_task(state, task)
+    return answer
+
+
+@kernel
+def run_rounds(state, index, query):
+    """Search to the end with every read completing at once, a chain at a time.
+
+    Returns
+    -------
+    int
+        0 at the end; GROW_NODES, GROW_PENDING or GROW_TRAIL if an array is too small: begin anew with a larger one.
+    """
+    tags = np.empty(state.outbox.shape[0], np.int64)
+    starts = np.empty(state.outbox.shape[0], np.int64)
+    while True:
+        count = next_round(state, index)
+        if count <= 0:
+            return count
+        region_starts(state, index, count, starts)
+        for i in range(count):
+            tags[i] = state.outbox[i, q.OUT_TAG]
+        answer = take_in(state, index, query, index.region, tags, starts, count)
+        if answer < 0:
+            return answer

@@ -1,0 +1,125 @@
+"""What every graph search over remote records shares: the shell around a query's state."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from riftsim.errors import ProtocolError
+from riftsim.kernels import query as q
+from riftsim.kernels.candidates import unpack
+from riftsim.kernels.traversal import RemoteIndex, begin
+from riftsim.search.messages import Answer, ReadRequest
+from riftsim.search.state import grown, new_state, state_bytes
+
+FillTable = Callable[[np.ndarray, np.ndarray], None]
+"""Fill the distance table (float32, second argument) of one query (first argument)."""
+
+WORK = slice(q.LISTS, q.INSERTIONS + 1)
+"""Where the counters of a main thread's work lie in ``QueryState.numbers``."""
+
+_COUNTS = {
+    "expansions": q.EXPANSIONS,
+    "evaluations": q.EVALUATIONS,
+    "exact_evaluations": q.EXACT_EVALUATIONS,
+    "insertions": q.INSERTIONS,
+    "hops": q.ROUNDS,
+    "reads_record": q.READS_RECORD,
+    "reads_vector": q.READS_VECTOR,
+    "reads_adjacency": q.READS_ADJACENCY,
+    "bytes_read": q.BYTES_READ,
+    "chains": q.CHAINS,
+}
+
+
+class GraphSearch:
+    """State, growth, requests and results of a search; subclasses say when to read.
+
+    Parameters
+    ----------
+    index : RemoteIndex
+        Codes, records and their placement.
+    queries : ndarray (q, d)
+        The evaluated queries, in the dtype of the vectors.
+    fill_table : callable
+        Fills the code's distance table for one query.
+    table_entries : int
+        Its length.
+    list_size, k, window : int
+        L, k and most reads in flight.
+    rules : dict
+        Settings by position in ``QueryState.rules``.
+    history : int
+        H: evaluations in the rolling history.
+    """
+
+    def __init__(
+        self,
+        index: RemoteIndex,
+        queries: np.ndarray,
+        fill_table: FillTable,
+        table_entries: int,
+        *,
+        list_size: int,
+        k: int,
+        window: int,
+        rules: dict[int, int],
+        history: int = 1,
+    ):
+        self._index = index
+        self._queries = queries
+        self._fill_table = fill_table
+        self._window = window
+        self._query = queries[0]
+        self._starts: dict[int, int] = {}
+        self._state = new_state(
+            list_size=list_size,
+            k=k,
+            window=window,
+            degree=index.degree,
+            table_entries=table_entries,
+            rules=rules,
+            history=history,
+        )
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of per-query state."""
+        return state_bytes(self._state)
+
+    def answer(self) -> Answer:
+        """Return the results of the search."""
+        numbers = self._state.numbers
+        ids, distances = unpack(self._state.results, int(numbers[q.RESULT_SIZE]))
+        return Answer(ids, distances, {name: int(numbers[at]) for name, at in _COUNTS.items()})
+
+    def _begin(self, query_index: int) -> None:
+        self._query = self._queries[query_index]
+        self._starts = {}
+        self._fill_table(self._query, self._state.table)
+        begin(self._state, self._index, self._query, self._window)
+
+    def _growing(self, transition: Callable, *arguments) -> int:
+        """Call a kernel on the state, with a larger state as often as it asks for one."""
+        while True:
+            answer = transition(self._state, *arguments)
+            if answer >= 0:
+                return answer
+            if answer == q.UNKNOWN_TAG:
+                raise ProtocolError(f"a read or task among {arguments[-3:]} completed twice or was never posted")
+            self._state = grown(self._state, answer)
+
+    def _locations(self, reads: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Tags and places in the region (int64) of reads that completed."""
+        try:
+            starts = [self._starts.pop(tag) for tag in reads]
+        except KeyError as missing:
+            raise ProtocolError(f"read {missing} completed, but no such read is in flight") from None
+        return np.array(reads, np.int64), np.array(starts, np.int64)
+
+    def _requests(self, count: int) -> tuple[ReadRequest, ...]:
+        """Decode the chain that a kernel has written into the outbox."""
+        requests = []
+        for tag, node, kind, memory_node, offset, length in self._state.outbox[:count].tolist():
+            self._starts[tag] = int(self._index.region_bases[memory_node]) + offset
+            requests.append(ReadRequest(tag, node, kind, memory_node, offset, length))
+        return tuple(requests)

@@ -1,0 +1,88 @@
+"""Round-synchronous best-first search as a program (RiftANN, sections 2.3 and 2.4)."""
+
+import numpy as np
+
+from riftsim.kernels import query as q
+from riftsim.kernels.rounds import next_round, run_rounds, take_in
+from riftsim.kernels.traversal import RemoteIndex
+from riftsim.search.graph_search import WORK, FillTable, GraphSearch
+from riftsim.search.messages import Answer, Step, Work
+from riftsim.search.state import grown
+
+
+class RoundSearch(GraphSearch):
+    """A round expands the nearest candidates with one chain; the next starts after the last of its reads is taken in.
+
+    The results do not depend on the order of completions.
+
+    Parameters
+    ----------
+    index, queries, fill_table, table_entries, list_size, k
+        As for ``GraphSearch``.
+    beam_width : int
+        Expansions per round.
+    verify : int
+        ``VERIFY_EXPANDED``, ``VERIFY_CALIBRATED`` or ``VERIFY_ALL`` of ``kernels.query``.
+    alpha : float
+        Of the calibrated verification rule.
+    overlapped : bool
+        Whether each completion is worked on as soon as it is seen (Async-Vamana) or only when all of the round are in
+        (Remote-Vamana).
+    """
+
+    def __init__(
+        self,
+        index: RemoteIndex,
+        queries: np.ndarray,
+        fill_table: FillTable,
+        table_entries: int,
+        *,
+        list_size: int,
+        k: int,
+        beam_width: int,
+        verify: int = q.VERIFY_EXPANDED,
+        alpha: float = 1.0,
+        overlapped: bool = False,
+    ):
+        rules = {q.RULE_BEAM: beam_width, q.RULE_VERIFY: verify, q.RULE_ALPHA_PPM: round(alpha * 1e6)}
+        super().__init__(
+            index, queries, fill_table, table_entries, list_size=list_size, k=k, window=beam_width, rules=rules
+        )
+        self._overlapped = overlapped
+        self._arrived: list[int] = []
+
+    def start(self, query_index: int) -> Step:
+        """Begin the search of one evaluated query."""
+        self._arrived = []
+        self._begin(query_index)
+        return self._decide(Work(queries=1, table_entries=len(self._state.table), compact=1, insertions=1))
+
+    def receive(self, reads: list[int], tasks: list[int]) -> Step:
+        """Take in the reads that were seen to complete; there are no tasks."""
+        self._arrived += reads
+        if not self._overlapped and len(self._arrived) < self._state.numbers[q.IN_FLIGHT]:
+            return Step(Work())
+        before = self._state.numbers[WORK].tolist()
+        tags, starts = self._locations(self._arrived)
+        self._arrived = []
+        self._growing(take_in, self._index, self._query, self._index.region, tags, starts, len(tags))
+        now = self._state.numbers[WORK].tolist()
+        lists, neighbors, compact, exact, insertions = (b - a for a, b in zip(before, now, strict=True))
+        return self._decide(
+            Work(lists=lists, neighbors=neighbors, compact=compact, exact=exact, insertions=insertions)
+        )
+
+    def run(self, query_index: int) -> Answer:
+        """Search with every read completing at once, a chain at a time, in one kernel."""
+        while True:
+            self._begin(query_index)
+            demand = run_rounds(self._state, self._index, self._query)
+            if demand == 0:
+                return self.answer()
+            self._state = grown(self._state, demand)
+
+    def _decide(self, work: Work) -> Step:
+        count = self._growing(next_round, self._index)
+        if count == 0:
+            return Step(work, done=bool(self._state.numbers[q.IN_FLIGHT] == 0))
+        return Step(work, self._requests(count))
