@@ -14,8 +14,8 @@ def usable_threads(threads: int | None) -> int:
 class Pieces:
     """A pool that applies kernels, which release the interpreter lock, to ranges of rows.
 
-    Threads of the standard library rather than numba's: they compile faster, do not spin between batches, survive a fork
-    and may be used by several callers at once.
+    Threads of the standard library rather than numba's: they compile faster, do not spin between batches, survive a
+    fork and may be used by several callers at once.
 
     Parameters
     ----------

@@ -70,8 +70,8 @@ def degree_report(graph: Graph) -> DegreeReport:
     Returns
     -------
     DegreeReport
-        ``at_most_half`` is the share of rows with a degree of at most R/2; ``unreachable`` counts rows that no path from
-        the start leads to.
+        ``at_most_half`` is the share of rows with a degree of at most R/2; ``unreachable`` counts rows that no path
+        from the start leads to.
     """
     degrees = graph.degrees
     return DegreeReport(
@@ -99,9 +99,9 @@ def repair(graph: Graph, vectors: np.ndarray, metric: int, L: int = 64) -> tuple
     """Connect every row to the start, keeping every degree at most R.
 
     Unreachable rows are taken in ascending order. A search finds the reached rows nearest to row u; the nearest with a
-    free place gets the edge to u. If none of the L has one, u is spliced into the last edge of the nearest: w -> x becomes
-    w -> u -> x, where u gives up its own last edge if it has no free place. Nothing reached is lost by that, because no
-    path from the start led through u. Then whatever u leads to counts as reached, and the next row is taken.
+    free place gets the edge to u. If none of the L has one, u is spliced into the last edge of the nearest: w -> x
+    becomes w -> u -> x, where u gives up its own last edge if it has no free place. Nothing reached is lost by that,
+    because no path from the start led through u. Then whatever u leads to counts as reached, and the next is taken.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def validate(graph: Graph, source: str = "graph") -> None:
             f"{source}: expected int32 neighbours (n, R) and int32 degrees (n,), found {neighbors.dtype} "
             f"{neighbors.shape} and {degrees.dtype} {degrees.shape}"
         )
-    n, width = neighbors.shape
+    n = len(neighbors)
     if degrees.shape != (n,):
         raise IndexFileError(f"{source}: expected {n} degrees, found shape {degrees.shape}")
     if not 0 <= graph.start < n:

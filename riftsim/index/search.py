@@ -67,7 +67,16 @@ def search_batch(
         raise DataError(
             f"index: {n} adjacency rows need {n * d} vector elements and {n} degrees, found {flat.size}, {len(degrees)}"
         )
-    table = (metric, flat, d, flat_view(neighbors), width, flat_view(degrees), start, flat_view(np.ascontiguousarray(queries)))
+    table = (
+        metric,
+        flat,
+        d,
+        flat_view(neighbors),
+        width,
+        flat_view(degrees),
+        start,
+        flat_view(np.ascontiguousarray(queries)),
+    )
     mask = np.zeros(0, np.uint8) if hidden is None else np.ascontiguousarray(hidden, np.uint8)
     q = len(queries)
     ids, distances, counts = np.empty((q, k), np.int32), np.empty((q, k), np.float32), np.empty((q, 3), np.int64)

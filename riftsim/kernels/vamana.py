@@ -100,7 +100,7 @@ def group_reverse_edges(neighbors, width, degrees, points, first, stop, heads, t
 def _prune_row(
     metric, vectors, d, neighbors, width, degrees, node, extra, first, stop, limit, alpha, pool, kept, resume, nearer
 ):
-    """Prune the neighbours of ``node`` and ``extra[first:stop]`` to ``limit``; of more than ``pool.size`` the nearest."""
+    """Prune the neighbours of ``node`` and ``extra[first:stop]`` to ``limit``; considers the ``pool.size`` nearest."""
     row = node * width
     own = degrees[node]
     for at in range(own):

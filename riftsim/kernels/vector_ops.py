@@ -38,9 +38,7 @@ def _sum_lanes(builder, vector, add):
         undefined = ir.Constant(vector.type, ir.Undefined)
         low = ir.Constant(ir.VectorType(_I32, lanes), list(range(lanes)))
         high = ir.Constant(ir.VectorType(_I32, lanes), list(range(lanes, 2 * lanes)))
-        vector = add(
-            builder.shuffle_vector(vector, undefined, low), builder.shuffle_vector(vector, undefined, high)
-        )
+        vector = add(builder.shuffle_vector(vector, undefined, low), builder.shuffle_vector(vector, undefined, high))
     return builder.extract_element(vector, ir.Constant(_I32, 0))
 
 
