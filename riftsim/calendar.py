@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 import simpy
-from simpy.core import StopSimulation
+from simpy.core import Infinity, StopSimulation
 
 from riftsim.errors import ProtocolError
 
@@ -78,7 +78,6 @@ class Calendar(simpy.Environment):
         self.executed = 0
         self._events: list[tuple] = []
         self._next_round: list[tuple] = []
-        self._inside = False
         self._stopping = False
 
     def at(
@@ -89,7 +88,7 @@ class Calendar(simpy.Environment):
         Parameters
         ----------
         time_ps : int
-            When, in picoseconds. From within an event, the present instant means its next delta round.
+            When, in picoseconds. The present instant means its next delta round.
         kind : EventKind
             What happens.
         node, query, tag : int
@@ -105,18 +104,18 @@ class Calendar(simpy.Environment):
             If the time has passed, or another event has the same place in the order.
         """
         event = (time_ps, kind, node, query, tag, action, argument)
-        if time_ps > self._now or (time_ps == self._now and not self._inside):
+        if time_ps > self._now:
             try:
                 heappush(self._events, event)
             except TypeError:  # the comparison went past the tag to the action
                 raise _same_place(event) from None
-        elif time_ps == self._now:
-            self._next_round.append(event)
-        else:
+        elif time_ps < self._now:
             raise ProtocolError(
                 f"event {EventKind(kind).name} (node {node}, query {query}, tag {tag}) is scheduled for {time_ps} ps; "
                 f"expected no earlier than now, {self._now} ps"
             )
+        else:
+            self._next_round.append(event)
 
     def run(self, until: int | simpy.Event | None = None) -> Any:
         """Run until nothing is left, ``stop`` is called, a SimPy event has happened, or the clock stands at ``until``.
@@ -135,37 +134,51 @@ class Calendar(simpy.Environment):
 
     def peek(self) -> int | float:
         """Return the time of the next event of either kind, infinity if there is none."""
+        if self._next_round:
+            return self._now
         following = super().peek()
         return min(following, self._events[0][0]) if self._events else following
 
     def step(self) -> None:
         """Run the next SimPy event, or all calendar events before it."""
         events, waiting = self._events, self._queue
-        if not events or (waiting and waiting[0][0] <= events[0][0]):
+        if not events and not self._next_round:
             super().step()
-            return
-        self._inside = True
-        try:
-            while events and not (waiting and waiting[0][0] <= events[0][0]):
-                self._run_instant()
-                if self._stopping:
-                    raise StopSimulation(None)
-        finally:
-            self._inside = False
+        else:
+            upcoming = events[0][0] if events else Infinity
+            if self._next_round:  # left by SimPy's processes at this instant, or by the caller before the run
+                upcoming = self._now
+            if waiting and waiting[0][0] <= upcoming:
+                super().step()
+            elif events and events[0][0] == upcoming:
+                self._run_instants()
+            else:
+                self._run_rounds()
+        if self._stopping:
+            raise StopSimulation(None)
 
-    def _run_instant(self) -> None:
-        events = self._events
-        event = self._earliest()
-        now = self._now = event[0]
-        event[5](event[6])
-        executed = 1
-        while events and events[0][0] == now:
-            previous = event
-            event = self._earliest()
-            if event[4] == previous[4] and event[:5] == previous[:5]:
-                raise _same_place(event)
-            event[5](event[6])
-            executed += 1
+    def _run_instants(self) -> None:
+        events, waiting = self._events, self._queue
+        executed = 0
+        try:
+            while events and not (waiting and waiting[0][0] <= events[0][0]) and not self._stopping:
+                event = _earliest(events)
+                now = self._now = event[0]
+                event[5](event[6])
+                executed += 1
+                while events and events[0][0] == now:
+                    previous = event
+                    event = _earliest(events)
+                    if event[4] == previous[4] and event[:5] == previous[:5]:
+                        raise _same_place(event)
+                    event[5](event[6])
+                    executed += 1
+                if self._next_round:
+                    self._run_rounds()
+        finally:
+            self.executed += executed
+
+    def _run_rounds(self) -> None:
         while self._next_round:
             this_round = self._next_round
             self._next_round = []
@@ -176,18 +189,17 @@ class Calendar(simpy.Environment):
                         raise _same_place(later)
             for event in this_round:
                 event[5](event[6])
-            executed += len(this_round)
-        self.executed += executed
-
-    def _earliest(self) -> tuple:
-        events = self._events
-        try:
-            return heappop(events)
-        except TypeError:  # as in ``at``
-            raise _same_place(events[0]) from None
+            self.executed += len(this_round)
 
 
 _place = itemgetter(0, 1, 2, 3, 4)
+
+
+def _earliest(events: list[tuple]) -> tuple:
+    try:
+        return heappop(events)
+    except TypeError:  # as in ``at``
+        raise _same_place(events[0]) from None
 
 
 def _same_place(event: tuple) -> ProtocolError:

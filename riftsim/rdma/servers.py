@@ -1,42 +1,26 @@
 """The parts of the simulated network that queue: NICs of compute nodes and memory nodes, and queue pairs.
 
-A server is two numbers, the instant at which it is free and how long it has been busy. Only ``simulated`` changes them.
+A FIFO server is one number, the instant at which it has served all that has arrived (``*_free_ps``), and the time
+that it spent on it (``*_busy_ps``). Only ``simulated`` changes them.
 """
 
 from collections import deque
 from typing import Any
 
 
-class Server:
-    """A FIFO server: a transmission line, a PCIe direction, a processing unit.
-
-    Attributes
-    ----------
-    free_ps : int
-        When the server has served everything that has arrived.
-    busy_ps : int
-        Time spent serving, up to ``free_ps``.
-    """
-
-    __slots__ = ("busy_ps", "free_ps")
-
-    def __init__(self) -> None:
-        self.free_ps = 0
-        self.busy_ps = 0
-
-
 class ComputeNic:
-    """The requester's side: work-request processing, both directions of its link, PCIe writes, and what is counted.
+    """The requester's side.
+
+    Its servers: ``processing`` of work requests, NIC-wide; ``egress``, requests onto the link; ``ingress``, responses
+    from the link; ``pcie``, responses to memory.
 
     Attributes
     ----------
     node : int
         Number of the compute node.
-    processing, egress, ingress, pcie : Server
-        NIC-wide work-request processing, requests out, responses in, responses to memory.
     queue : deque
         Reads that wait for ``processing``, whose service time is known only when it starts.
-    outstanding, peak_outstanding : int
+    outstanding, outstanding_max : int
         Reads posted and not completed, and the most there were.
     outstanding_area : int
         Integral of ``outstanding`` over time in picoseconds, up to ``changed_ps``.
@@ -47,41 +31,37 @@ class ComputeNic:
     __slots__ = (
         "changed_ps",
         "doorbells",
-        "egress",
-        "ingress",
+        "egress_free_ps",
+        "ingress_busy_ps",
+        "ingress_free_ps",
         "node",
         "outstanding",
         "outstanding_area",
+        "outstanding_max",
         "payload_bytes",
-        "pcie",
-        "peak_outstanding",
-        "processing",
+        "pcie_busy_ps",
+        "pcie_free_ps",
+        "processing_busy_ps",
+        "processing_free_ps",
         "queue",
         "reads",
     )
 
     def __init__(self, node: int) -> None:
         self.node = node
-        self.processing = Server()
-        self.egress = Server()
-        self.ingress = Server()
-        self.pcie = Server()
         self.queue: deque = deque()
-        self.outstanding = 0
-        self.peak_outstanding = 0
-        self.outstanding_area = 0
-        self.changed_ps = 0
-        self.reads = 0
-        self.payload_bytes = 0
-        self.doorbells = 0
+        self.processing_free_ps = self.egress_free_ps = self.ingress_free_ps = self.pcie_free_ps = 0
+        self.processing_busy_ps = self.ingress_busy_ps = self.pcie_busy_ps = 0
+        self.outstanding = self.outstanding_max = self.outstanding_area = self.changed_ps = 0
+        self.reads = self.payload_bytes = self.doorbells = 0
 
-    def change_outstanding(self, change: int, now_ps: int) -> None:
-        """Add posted reads (or take completed ones off) at an instant."""
+    def add_outstanding(self, posted: int, now_ps: int) -> None:
+        """Count reads that are posted now."""
         self.outstanding_area += self.outstanding * (now_ps - self.changed_ps)
         self.changed_ps = now_ps
-        self.outstanding += change
-        if self.outstanding > self.peak_outstanding:
-            self.peak_outstanding = self.outstanding
+        self.outstanding += posted
+        if self.outstanding > self.outstanding_max:
+            self.outstanding_max = self.outstanding
 
     def counters(self, now_ps: int) -> dict[str, Any]:
         """Return what was counted up to now; times in picoseconds."""
@@ -90,40 +70,52 @@ class ComputeNic:
             "reads": self.reads,
             "payload_bytes": self.payload_bytes,
             "doorbells": self.doorbells,
-            "outstanding_max": self.peak_outstanding,
+            "outstanding_max": self.outstanding_max,
             "outstanding_mean": area / now_ps if now_ps else 0.0,
             "busy_ps": {
-                "work_requests": self.processing.busy_ps,
-                "egress": self.egress.busy_ps,
-                "ingress": self.ingress.busy_ps,
-                "pcie_write": self.pcie.busy_ps,
+                "work_requests": self.processing_busy_ps,
+                "ingress": self.ingress_busy_ps,
+                "pcie_write": self.pcie_busy_ps,
             },
         }
 
 
 class MemoryNic:
-    """The responder's side: request processing, PCIe reads, responses out. Nothing else happens at a memory node."""
+    """The responder's side: nothing else happens at a memory node.
 
-    __slots__ = ("egress", "node", "payload_bytes", "pcie", "processing", "requests")
+    Its servers: ``processing`` of requests; ``pcie``, data from memory; ``egress``, responses onto the link.
+
+    Attributes
+    ----------
+    node : int
+        Number of the memory node.
+    requests, payload_bytes : int
+        Reads served and their bytes.
+    """
+
+    __slots__ = (
+        "egress_busy_ps",
+        "egress_free_ps",
+        "node",
+        "payload_bytes",
+        "pcie_busy_ps",
+        "pcie_free_ps",
+        "processing_free_ps",
+        "requests",
+    )
 
     def __init__(self, node: int) -> None:
         self.node = node
-        self.processing = Server()
-        self.pcie = Server()
-        self.egress = Server()
-        self.requests = 0
-        self.payload_bytes = 0
+        self.processing_free_ps = self.pcie_free_ps = self.egress_free_ps = 0
+        self.pcie_busy_ps = self.egress_busy_ps = 0
+        self.requests = self.payload_bytes = 0
 
     def counters(self) -> dict[str, Any]:
         """Return what was counted so far; times in picoseconds."""
         return {
             "requests": self.requests,
             "payload_bytes": self.payload_bytes,
-            "busy_ps": {
-                "requests": self.processing.busy_ps,
-                "pcie_read": self.pcie.busy_ps,
-                "egress": self.egress.busy_ps,
-            },
+            "busy_ps": {"pcie_read": self.pcie_busy_ps, "egress": self.egress_busy_ps},
         }
 
 
@@ -145,6 +137,8 @@ class QueuePair:
         processing, reads after it. First in, first out through all of them.
     covered : list of int
         Tags of completed unsignalled reads, not yet visible.
+    doorbell_ps, free_ps, completion_ps : int
+        When the last chain is known to the NIC, the queue pair's processing is free, the last read completes.
     """
 
     __slots__ = (
@@ -172,6 +166,4 @@ class QueuePair:
         self.processing: deque = deque()
         self.in_flight: deque = deque()
         self.covered: list[int] = []
-        self.doorbell_ps = 0
-        self.free_ps = 0
-        self.completion_ps = 0
+        self.doorbell_ps = self.free_ps = self.completion_ps = 0

@@ -50,20 +50,26 @@ class CompletionQueue(Protocol):
 
 
 class ReadPrices:
-    """What a read of one length costs at the stages that depend on it; picoseconds, for first packet, whole, last."""
+    """What a read of one length costs at the stages that depend on it.
+
+    Picoseconds for the first packet, the whole message and the last packet; equal for a message of one packet.
+    """
 
     __slots__ = ("pcie_first", "pcie_last", "pcie_whole", "wire_first", "wire_last", "wire_whole")
 
     def __init__(self, costs: NetworkCosts, length_bytes: int) -> None:
-        first = min(length_bytes, costs.mtu_bytes)
-        last = last_packet_bytes(length_bytes, costs.mtu_bytes)
+        sizes = (
+            min(length_bytes, costs.mtu_bytes),
+            length_bytes,
+            last_packet_bytes(length_bytes, costs.mtu_bytes),
+        )
         self.pcie_first, self.pcie_whole, self.pcie_last = (
             transfer_ps(framed_bytes(size, costs.pcie_payload_bytes, costs.pcie_header_bytes), costs.pcie_ps_per_kib)
-            for size in (first, length_bytes, last)
+            for size in sizes
         )
         self.wire_first, self.wire_whole, self.wire_last = (
             transfer_ps(framed_bytes(size, costs.mtu_bytes, costs.response_header_bytes), costs.link_ps_per_kib)
-            for size in (first, length_bytes, last)
+            for size in sizes
         )
 
 
@@ -77,6 +83,7 @@ class _Read:
         self.length_bytes = length_bytes
         self.signaled = signaled
         self.prices = prices
+        self.tail_ps = 0
 
 
 class SimulatedNetwork:
@@ -108,6 +115,10 @@ class SimulatedNetwork:
         self.memory = [MemoryNic(node) for node in range(memory_nodes)]
         self._seed = seed
         self._prices: dict[int, ReadPrices] = {}
+        # A memory node that one compute node alone reads from is fed by one FIFO link, and so is a compute node that
+        # reads from one memory node alone: no event is needed to find out who comes first.
+        self._one_requester = compute_nodes == 1
+        self._one_responder = memory_nodes == 1
 
     def create_qp(self, compute_node: int, memory_node: int, cq: CompletionQueue) -> QueuePair:
         """Connect a compute node with a memory node.
@@ -150,7 +161,7 @@ class SimulatedNetwork:
         now = self.calendar.now
         nic = qp.nic
         nic.doorbells += 1
-        nic.change_outstanding(len(requests), now)
+        nic.add_outstanding(len(requests), now)
         query, prices, reads = chain.query, self._prices, []
         for request in requests:
             if request.memory_node != qp.memory.node:
@@ -208,7 +219,7 @@ class SimulatedNetwork:
         qp.in_flight.append(read)
         nic = qp.nic
         queue = nic.queue
-        if not queue and nic.processing.free_ps <= self.calendar.now:
+        if not queue and nic.processing_free_ps <= self.calendar.now:
             self._serve(nic, read)
             return
         queue.append(read)
@@ -217,7 +228,7 @@ class SimulatedNetwork:
 
     def _await_processing(self, nic: ComputeNic) -> None:
         head = nic.queue[0]
-        self.calendar.at(nic.processing.free_ps, _NIC_START, nic.node, head.query, head.tag, self._start_next, nic)
+        self.calendar.at(nic.processing_free_ps, _NIC_START, nic.node, head.query, head.tag, self._start_next, nic)
 
     def _start_next(self, nic: ComputeNic) -> None:
         self._serve(nic, nic.queue.popleft())
@@ -226,73 +237,86 @@ class SimulatedNetwork:
 
     def _serve(self, nic: ComputeNic, read: _Read) -> None:
         costs, calendar = self.costs, self.calendar
-        service = work_request_ps(costs.wr_service_ps, costs.wr_miss_ps, costs.cached_requests, nic.outstanding)
-        processing, egress = nic.processing, nic.egress
-        done = processing.free_ps = calendar.now + service
-        processing.busy_ps += service
-        start = egress.free_ps if egress.free_ps > done else done
-        sent = egress.free_ps = start + costs.request_wire_ps
-        egress.busy_ps += costs.request_wire_ps
-        calendar.at(sent + costs.transit_ps, _REQUEST, nic.node, read.query, read.tag, self._request, read)
+        service = costs.wr_service_ps
+        if nic.outstanding > costs.cached_requests:
+            service = work_request_ps(service, costs.wr_miss_ps, costs.cached_requests, nic.outstanding)
+        done = nic.processing_free_ps = calendar.now + service
+        nic.processing_busy_ps += service
+        if nic.egress_free_ps > done:
+            done = nic.egress_free_ps
+        nic.egress_free_ps = done + costs.request_wire_ps
+        arrival = nic.egress_free_ps + costs.transit_ps
+        if self._one_requester:
+            self._respond(read, arrival)
+        else:
+            calendar.at(arrival, _REQUEST, nic.node, read.query, read.tag, self._request, read)
 
     def _request(self, read: _Read) -> None:
-        costs, calendar, prices = self.costs, self.calendar, read.prices
+        self._respond(read, self.calendar.now)
+
+    def _respond(self, read: _Read, arrival_ps: int) -> None:
+        costs, prices = self.costs, read.prices
         memory = read.qp.memory
         memory.requests += 1
         memory.payload_bytes += read.length_bytes
-        now = calendar.now
+        pcie_whole, wire_whole = prices.pcie_whole, prices.wire_whole
+        memory.pcie_busy_ps += pcie_whole
+        memory.egress_busy_ps += wire_whole
 
-        processing = memory.processing
-        start = processing.free_ps if processing.free_ps > now else now
-        understood = processing.free_ps = start + costs.responder_service_ps
-        processing.busy_ps += costs.responder_service_ps
+        start = memory.processing_free_ps if memory.processing_free_ps > arrival_ps else arrival_ps
+        start = memory.processing_free_ps = start + costs.responder_service_ps
 
-        pcie = memory.pcie
-        start = pcie.free_ps if pcie.free_ps > understood else understood
-        pcie.free_ps = start + prices.pcie_whole
-        pcie.busy_ps += prices.pcie_whole
+        if memory.pcie_free_ps > start:
+            start = memory.pcie_free_ps
+        memory.pcie_free_ps = start + pcie_whole
         start += costs.pcie_read_ps
         head = start + prices.pcie_first
-        tail = start + prices.pcie_whole
+        tail = start + pcie_whole
 
-        egress = memory.egress
-        start = egress.free_ps if egress.free_ps > head else head
-        egress.free_ps = start + prices.wire_whole
-        egress.busy_ps += prices.wire_whole
-        read.tail_ps = tail_ps(start, prices.wire_whole, tail, prices.wire_last) + costs.transit_ps
-        calendar.at(start + costs.transit_ps, _RESPONSE, read.qp.nic.node, read.query, read.tag, self._response, read)
+        start = memory.egress_free_ps if memory.egress_free_ps > head else head
+        memory.egress_free_ps = start + wire_whole
+        transit = costs.transit_ps
+        read.tail_ps = tail_ps(start, wire_whole, tail, prices.wire_last) + transit
+        if self._one_responder:
+            self._receive(read, start + transit)
+        else:
+            self.calendar.at(start + transit, _RESPONSE, read.qp.nic.node, read.query, read.tag, self._response, read)
 
     def _response(self, read: _Read) -> None:
-        costs, calendar, prices, qp = self.costs, self.calendar, read.prices, read.qp
+        self._receive(read, self.calendar.now)
+
+    def _receive(self, read: _Read, arrival_ps: int) -> None:
+        costs, prices, qp = self.costs, read.prices, read.qp
         nic = qp.nic
-        now = calendar.now
+        pcie_whole, wire_whole = prices.pcie_whole, prices.wire_whole
+        nic.pcie_busy_ps += pcie_whole
+        nic.ingress_busy_ps += wire_whole
 
-        ingress = nic.ingress
-        start = ingress.free_ps if ingress.free_ps > now else now
-        ingress.free_ps = start + prices.wire_whole
-        ingress.busy_ps += prices.wire_whole
+        start = nic.ingress_free_ps if nic.ingress_free_ps > arrival_ps else arrival_ps
+        nic.ingress_free_ps = start + wire_whole
         head = start + prices.wire_first
-        tail = tail_ps(start, prices.wire_whole, read.tail_ps, 0)
+        tail = start + wire_whole if start + wire_whole > read.tail_ps else read.tail_ps
 
-        pcie = nic.pcie
-        start = pcie.free_ps if pcie.free_ps > head else head
-        pcie.free_ps = start + prices.pcie_whole
-        pcie.busy_ps += prices.pcie_whole
-        done = tail_ps(start, prices.pcie_whole, tail, prices.pcie_last) + costs.pcie_write_ps
+        start = nic.pcie_free_ps if nic.pcie_free_ps > head else head
+        nic.pcie_free_ps = start + pcie_whole
+        done = tail_ps(start, pcie_whole, tail, prices.pcie_last) + costs.pcie_write_ps
         if costs.tails:
             uniform = uniform20(self._seed, read.query, read.tag)
             done += tail_excess_ps(costs.typical_ps, costs.p99_permille, costs.p999_permille, uniform)
         if done < qp.completion_ps:  # a reliable connection completes in order
             done = qp.completion_ps
         qp.completion_ps = done
-        calendar.at(done, _COMPLETION, nic.node, read.query, read.tag, self._complete, qp)
+        self.calendar.at(done, _COMPLETION, nic.node, read.query, read.tag, self._complete, qp)
 
     def _complete(self, qp: QueuePair) -> None:
         read = qp.in_flight.popleft()
         nic = qp.nic
         nic.reads += 1
         nic.payload_bytes += read.length_bytes
-        nic.change_outstanding(-1, self.calendar.now)
+        now = self.calendar.now
+        nic.outstanding_area += nic.outstanding * (now - nic.changed_ps)
+        nic.changed_ps = now
+        nic.outstanding -= 1
         covered = qp.covered
         if not read.signaled:
             covered.append(read.tag)
