@@ -15,8 +15,13 @@ RESAMPLES = 1000
 BATCHES = 20
 NO_INTERVAL = (math.nan, math.nan)
 
-_STUDENT_T = 2.093024  # two-sided 95 % quantile of Student's t with BATCHES - 1 = 19 degrees of freedom
-_NORMAL = 1.959964  # the same of the normal distribution
+# Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom, then the normal one.
+_STUDENT_T = (
+    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
+    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
+    *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
+)
+_NORMAL = 1.959964
 _MANY_QUERIES = 10_000  # above it, the bootstrap of a mean is normal to within its own resampling noise
 _TAILS = ((1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0)
 _DRAWS_AT_ONCE = 4_000_000
@@ -138,15 +143,39 @@ def rate_interval(rate: float, ends_s: np.ndarray) -> tuple[float, float]:
     if len(ends_s) < 2 * BATCHES or not np.ptp(ends_s) > 0:
         return NO_INTERVAL
     counts, edges = np.histogram(ends_s, bins=BATCHES)
-    spread = np.std(counts / np.diff(edges), ddof=1)
-    half = _STUDENT_T * spread / math.sqrt(BATCHES)
+    half = _half_width(counts / np.diff(edges))
     return (max(0.0, float(rate - half)), float(rate + half))
+
+
+def runs_interval(values: np.ndarray) -> tuple[float, float]:
+    """Return Student's interval of the mean over independent runs, e.g. one per seed.
+
+    Parameters
+    ----------
+    values : ndarray, (n,)
+        One value per run.
+
+    Returns
+    -------
+    (float, float)
+        Not a number for fewer than two runs.
+    """
+    if len(values) < 2:
+        return NO_INTERVAL
+    centre, half = float(np.mean(values)), _half_width(values)
+    return (centre - half, centre + half)
 
 
 def nearest_rank(probability: float, count: int) -> int:
     """Return the 1-based rank of a nearest-rank quantile: the smallest r with r / count >= probability."""
     # The subtraction undoes rounding such as 0.95 * 20 = 19.000000000000004.
     return min(count, max(1, math.ceil(probability * count - 1e-9)))
+
+
+def _half_width(values: np.ndarray) -> float:
+    freedom = len(values) - 1
+    factor = _STUDENT_T[freedom - 1] if freedom <= len(_STUDENT_T) else _NORMAL
+    return float(factor * np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
 def _batches(count: int) -> list[np.ndarray]:

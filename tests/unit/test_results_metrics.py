@@ -146,6 +146,14 @@ def test_batch_means_of_a_poisson_stream():
     assert np.isnan(intervals.rate_interval(1.0, ends[:39])).all()
 
 
+@pytest.mark.parametrize("runs", [2, 5, 31, 400])
+def test_interval_over_runs_is_students(runs):
+    values = np.random.default_rng(runs).normal(size=runs)
+    expected = stats.t.interval(0.95, runs - 1, loc=values.mean(), scale=stats.sem(values))
+    assert intervals.runs_interval(values) == pytest.approx(expected, rel=0.01, abs=1e-3)
+    assert np.isnan(intervals.runs_interval(values[:1])).all()
+
+
 def test_intervals_are_repeatable_and_hold_the_value():
     frame = closed_loop()
     frame["end_ps"] += np.random.default_rng(7).integers(0, 50_000_000, len(frame))

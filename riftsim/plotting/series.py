@@ -1,0 +1,184 @@
+"""Which runs make one curve: series are systems and swept parameters; along a series, the candidate list grows.
+
+Runs that differ only in seeds are one point: their mean, with an interval over the runs.
+"""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from riftsim.results.intervals import runs_interval
+from riftsim.results.metrics import METRICS
+from riftsim.results.store import Run, RunSet
+
+SYSTEM_NAMES = {
+    "in_memory_vamana": "In-memory Vamana",
+    "remote_vamana": "Remote-Vamana",
+    "async_vamana": "Async-Vamana",
+    "riftann": "RiftANN",
+    "d_hnsw": "d-HNSW",
+    "distvs": "DistVS",
+    "cxl_ann": "CXL-ANNS",
+    "diskann": "DiskANN",
+    "pipeann": "PipeANN",
+    "bytex": "ByteX",
+}
+SEED_KEYS = ("seed", "dataset.split_seed", "index.seed", "codes.seed")
+MATCHED_RECALL = 0.95
+
+_PARAMETER_NAMES = {
+    "system.beam_width": "W",
+    "search.k": "k",
+    "index.R": "R",
+    "index.L": "build L",
+    "index.alpha": "α",
+    "codes.kind": "",
+    "codes.bytes": "code bytes",
+    "dataset.name": "",
+    "dataset.n": "n",
+    "hardware": "",
+    "driver.kind": "",
+    "load.kind": "",
+    "load.concurrency": "C",
+    "load.rate_qps": "rate",
+    "cluster.compute_nodes": "CNs",
+    "cluster.memory_nodes": "MNs",
+    "cluster.threads": "threads",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Runs of one configuration, seeds apart.
+
+    Attributes
+    ----------
+    L : int
+        Size of the candidate list.
+    runs : tuple of Run
+    """
+
+    L: int
+    runs: tuple[Run, ...]
+
+    def value(self, metric: str) -> float:
+        """Return the metric's mean over the runs."""
+        return float(np.mean([run.metrics([metric])[metric] for run in self.runs]))
+
+    def interval(self, metric: str) -> tuple[float, float]:
+        """Return the 95 % interval: over queries for a single run, over runs for several."""
+        if len(self.runs) == 1:
+            return self.runs[0].confidence([metric])[metric]
+        return runs_interval(np.array([run.metrics([metric])[metric] for run in self.runs]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One curve.
+
+    Attributes
+    ----------
+    label : str
+        Name for people.
+    system : str
+        Kind of system, or the name of a plug-in; decides the colour.
+    variant, variants : int
+        Which of how many series of this system; decides shade, marker and line.
+    points : tuple of Point
+        In the order of L.
+    """
+
+    label: str
+    system: str
+    variant: int
+    variants: int
+    points: tuple[Point, ...]
+
+
+def series_of(runset: RunSet) -> list[Series]:
+    """Group runs into series, known systems first, then in the order of their swept parameters."""
+    keys = [
+        key
+        for key in runset.swept
+        if key not in SEED_KEYS and key not in ("search.L", "system.kind", "system.name", "driver.engine")
+    ]
+    groups: dict[str, dict[str, list[Run]]] = {}
+    for run in runset:
+        variant = json.dumps([run.parameters.get(key) for key in keys], sort_keys=True)
+        groups.setdefault(system_of(run), {}).setdefault(variant, []).append(run)
+    found = []
+    for system in sorted(groups, key=_system_order):
+        variants = sorted(groups[system].values(), key=lambda runs: [_order(runs[0].parameters.get(k)) for k in keys])
+        told = [key for key in keys if len({json.dumps(runs[0].parameters.get(key)) for runs in variants}) > 1]
+        for number, runs in enumerate(variants):
+            parts = [_parameter_text(key, runs[0].parameters.get(key)) for key in told]
+            label = ", ".join([system_name(system), *filter(None, parts)])
+            found.append(Series(label, system, number, len(variants), _points(runs)))
+    return found
+
+
+def system_of(run: Run) -> str:
+    """Return what a run's system is called in its configuration: its kind, or the name of a plug-in."""
+    system = run.config.get("system") or {}
+    kind = system.get("kind", "unknown")
+    return system.get("name", kind) if kind == "plugin" else kind
+
+
+def system_name(system: str) -> str:
+    """Return a system's name for people."""
+    return SYSTEM_NAMES.get(system, system.replace("_", " "))
+
+
+def recall_label(runset: RunSet) -> str:
+    """Return the label of a recall axis; k is a number if all runs share it."""
+    found = {run.k for run in runset}
+    return METRICS["recall"].label.format(k=found.pop() if len(found) == 1 else "k")
+
+
+def at_matched_recall(series: list[Series]) -> list[tuple[Series, Point]]:
+    """Pick one point per series: the smallest L with the recall that every series reaches, 0.95 at most.
+
+    A series without a recall gives its largest L.
+    """
+    best = [max((_recall(point) for point in one.points), default=math.nan) for one in series]
+    target = min([MATCHED_RECALL, *(value for value in best if not math.isnan(value))])
+    picked = []
+    for one in series:
+        reaching = [point for point in one.points if _recall(point) >= target]
+        picked.append((one, reaching[0] if reaching else one.points[-1]))
+    return picked
+
+
+def _recall(point: Point) -> float:
+    value = point.value("recall")
+    return -math.inf if math.isnan(value) else value
+
+
+def _points(runs: list[Run]) -> tuple[Point, ...]:
+    groups: dict[int, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.parameters.get("search.L", 0), []).append(run)
+    return tuple(Point(size, tuple(groups[size])) for size in sorted(groups))
+
+
+def _parameter_text(key: str, value: Any) -> str:
+    name = _PARAMETER_NAMES.get(key, key.rpartition(".")[2].replace("_", " "))
+    if value is None:
+        return ""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{name}={text}" if name else text
+
+
+def _system_order(system: str) -> tuple[int, str]:
+    names = list(SYSTEM_NAMES)
+    return (names.index(system) if system in SYSTEM_NAMES else len(names), system)
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    """Sort key for values of mixed types: absent, numbers, texts."""
+    if isinstance(value, int | float):
+        return (1, float(value), "")
+    return (0, 0.0, "") if value is None else (2, 0.0, json.dumps(value, sort_keys=True))
