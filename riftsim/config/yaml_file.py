@@ -20,7 +20,7 @@ _SCALARS = (
     ("tag:yaml.org,2002:int", r"[-+]?(?:0|[1-9][0-9_]*)|0x[0-9a-fA-F]+", list("-+0123456789")),
     (
         "tag:yaml.org,2002:float",
-        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
         list("-+.0123456789"),
     ),
     ("tag:yaml.org,2002:merge", r"<<", ["<"]),
@@ -98,8 +98,8 @@ def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
     ConfigError
         Not YAML, a key twice in one mapping, or a key that is not a name.
     """
-    loader = _Loader(text)
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None, {}
@@ -112,8 +112,6 @@ def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
         raise ConfigError(f"{where}: {error.problem or 'not YAML'}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{source}: not YAML: {error}") from None
-    finally:
-        loader.dispose()
 
 
 def read(path: Path) -> tuple[Any, dict[KeyPath, int]]:
