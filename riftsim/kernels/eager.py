@@ -53,6 +53,17 @@ def _free_for_verification(state):
     return state.rules[q.RULE_VERIFY_CAP] - (numbers[q.IN_FLIGHT] - numbers[q.AWAITED])
 
 
+@kernel(inline=True)
+def _join_read(state, node, expansion):
+    """Let the read of a whole record that is in flight for a verification serve an expansion too."""
+    for slot in range(state.flight_tags.shape[0]):
+        if state.flight_tags[slot] >= 0 and state.flight_nodes[slot] == node:
+            state.flight_expansions[slot] = expansion
+            state.numbers[q.AWAITED] += 1
+            return True
+    return False
+
+
 @kernel
 def next_chain(state, index):
     """Decide and commit the next chain: expansions first, then verifications.
@@ -91,7 +102,8 @@ def next_chain(state, index):
         status = state.node_status[slot]
         expansion = admit_expansion(state)
         if status & q.HAS_ADJACENCY:
-            take_kept_list(state, index, node, expansion)
+            if not _join_read(state, node, expansion):
+                take_kept_list(state, index, node, expansion)
             kept += 1
             continue
         if status & q.WANTED and not status & q.HAS_VECTOR:

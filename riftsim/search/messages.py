@@ -5,6 +5,7 @@ computing that its main thread has just done, the reads to be posted together, a
 knows no clock. Drivers differ only in how time passes between two calls.
 """
 
+from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -42,6 +43,17 @@ class EvaluationTask(NamedTuple):
     neighbors: int
 
 
+class Blocked(IntEnum):
+    """What a search waits for after a step, in the words of section 4's breakdown."""
+
+    READS = 0
+    """Reads in flight: exposed RDMA wait."""
+    GATE = 1
+    """The impact gate: a candidate and a free slot are there, too much is unfinished."""
+    DRAIN = 2
+    """Unfinished evaluations at the end, with nothing left to read."""
+
+
 class ReadRequest(NamedTuple):
     """One read of a record or of one of its fields."""
 
@@ -64,6 +76,8 @@ class Step(NamedTuple):
     tasks: tuple[EvaluationTask, ...] = ()
     """Evaluations for the shared workers."""
     done: bool = False
+    blocked: Blocked = Blocked.READS
+    """What the search waits for if it has not ended."""
 
 
 class Answer(NamedTuple):
