@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import io
 import json
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ def write_figure(drawing: Drawing, base: Path, title: str | None = None) -> list
         with rc_context(RC):
             figure = drawing.render()
             if title:
-                figure.suptitle(title)
+                # Of the axes: matplotlib lays a figure's title over a legend that stands outside.
+                figure.axes[0].set_title("\n".join(textwrap.wrap(title, int(14 * figure.get_figwidth()))))
             for ending, metadata in _METADATA.items():
                 with _sibling(base, f".{ending}", written) as partial:
                     figure.savefig(partial, format=ending, dpi=_DPI, metadata=metadata)

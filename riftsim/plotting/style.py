@@ -1,8 +1,8 @@
 """How figures look: sizes of print columns, fonts, colours that colour-blind readers tell apart, axes and legends.
 
 A system has one colour and one marker in all figures. Colours are those of Okabe and Ito ("Color Universal Design",
-2008) with three additions of equal purpose from Paul Tol's schemes. Several series of one system share its colour in
-different shades and differ in marker and line as well.
+2008), two of Paul Tol's schemes and a grey. Several series of one system share its colour in different shades and
+differ in marker and line as well.
 """
 
 import dataclasses

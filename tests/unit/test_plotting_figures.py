@@ -191,6 +191,8 @@ def test_no_runs_no_clock_one_point_one_query(tmp_path):
 def test_unknown_kind_and_folder_in_the_way(three_systems, tmp_path):
     with pytest.raises(ConfigError, match=r"plots\[0\]: .*pie.*kinds are recall-latency, recall-qps"):
         plotting.make_figures(three_systems, [{"kind": "pie"}], tmp_path)
+    with pytest.raises(ConfigError, match="no figure is called 'pie'; kinds are"):
+        plotting.draw("pie", three_systems, tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultsError, match="the figure breakdown cannot be written"):
         plotting.make_figures(RunSet([]), [{"kind": "breakdown"}], tmp_path / "file")

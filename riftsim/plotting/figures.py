@@ -1,0 +1,93 @@
+"""The figures there are, by kind, and drawing those that a list of plots asks for."""
+
+import collections
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from riftsim.config.schema import PlotConfig
+from riftsim.errors import ConfigError
+from riftsim.plotting import breakdown, latency_cdf, recall_latency, recall_qps
+from riftsim.plotting.output import Drawing, write_figure
+from riftsim.results.store import RunSet
+
+KINDS: dict[str, Callable[[RunSet], Drawing]] = {
+    "recall-latency": recall_latency.draw,
+    "recall-qps": recall_qps.draw,
+    "breakdown": breakdown.draw,
+    "latency-cdf": latency_cdf.draw,
+}
+DEFAULT_PLOTS = tuple(PlotConfig(kind=kind) for kind in KINDS)
+
+
+def make_figures(
+    runset: RunSet, plots_config: Iterable[PlotConfig | Mapping[str, Any]], out_dir: str | os.PathLike
+) -> list[Path]:
+    """Draw figures of some runs.
+
+    Parameters
+    ----------
+    runset : RunSet
+        The runs; may be empty.
+    plots_config : iterable of PlotConfig or mapping
+        Which figures, e.g. ``DEFAULT_PLOTS`` or the ``plots`` of an experiment. A second figure of one kind gets a
+        number in its name.
+    out_dir : path-like
+        Where to write; made if needed. Files of the same names are replaced.
+
+    Returns
+    -------
+    list of pathlib.Path
+        All written files, per figure: PNG, SVG, PDF, CSV, JSON.
+
+    Raises
+    ------
+    ConfigError
+        If a plot is not one that exists.
+    ResultsError
+        If a run is damaged or the folder cannot be written.
+    """
+    written: list[Path] = []
+    used: collections.Counter[str] = collections.Counter()
+    for number, plot in enumerate(plots_config):
+        try:
+            plot = msgspec.convert(plot, PlotConfig, from_attributes=True)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"plots[{number}]: {error}; kinds are {', '.join(KINDS)}") from error
+        used[plot.kind] += 1
+        name = plot.kind if used[plot.kind] == 1 else f"{plot.kind}-{used[plot.kind]}"
+        written += draw(plot.kind, runset, out_dir, title=plot.title, name=name)
+    return written
+
+
+def draw(
+    kind: str, runset: RunSet, out_dir: str | os.PathLike, title: str | None = None, name: str | None = None
+) -> list[Path]:
+    """Draw one figure and write its files.
+
+    Parameters
+    ----------
+    kind : str
+        One of ``KINDS``.
+    runset : RunSet
+    out_dir : path-like
+    title : str, optional
+    name : str, optional
+        Of the files, without ending; the kind by default.
+
+    Returns
+    -------
+    list of pathlib.Path
+        PNG, SVG, PDF, CSV, JSON.
+
+    Raises
+    ------
+    ConfigError, ResultsError
+        As :func:`make_figures`.
+    """
+    if kind not in KINDS:
+        raise ConfigError(f"plots: no figure is called {kind!r}; kinds are {', '.join(KINDS)}")
+    return write_figure(KINDS[kind](runset), Path(out_dir) / (name or kind), title)
