@@ -11,6 +11,7 @@ import numpy as np
 
 from riftsim.errors import ConfigError, DataError
 from riftsim.kernels.codes import code_distances, fill_table
+from riftsim.kernels.views import flat_view
 
 METRIC_CODES = {"l2": 0, "ip": 1, "cosine": 0}
 """Metric of a data set to metric of the kernels; under cosine, vectors and queries are unit vectors."""
@@ -133,8 +134,8 @@ class Codec(ABC):
         """
         self._require_dimension(query.shape[-1])
         table = np.empty(self.table_entries, np.float32)
-        arguments = (self.kind, self.metric_code, query, self.dimension, self.chunk_starts, self.parameters)
-        fill_table(*arguments, table)
+        query = flat_view(np.ascontiguousarray(query))
+        fill_table(self.kind, self.metric_code, query, self.dimension, self.chunk_starts, self.parameters, table)
         return table
 
     def distances(self, query: np.ndarray, codes: np.ndarray, table: np.ndarray | None = None) -> np.ndarray:
@@ -157,8 +158,9 @@ class Codec(ABC):
         table = self.table(query) if table is None else table
         ids = np.arange(len(codes), dtype=np.int32)
         distances = np.empty(len(codes), np.float32)
+        query, codes = flat_view(np.ascontiguousarray(query)), flat_view(np.ascontiguousarray(codes))
         shape = (self.code_bytes, self.dimension)
-        code_distances(self.kind, self.metric_code, table, query, codes.reshape(-1), *shape, ids, distances)
+        code_distances(self.kind, self.metric_code, table, query, codes, *shape, ids, distances)
         return distances
 
     def _require_dimension(self, found: int) -> None:
