@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from riftsim.cli.terminal import Column, number, print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from riftsim.config.schema import PlotConfig
     from riftsim.config.sweep import Experiment
     from riftsim.experiments.runner import Report
     from riftsim.results.store import RunSet
@@ -50,7 +53,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     plot.add_argument("source", metavar="DIR|FILE", help="a results folder, or an experiment file that has been run")
     plot.add_argument("--out", metavar="DIR", type=Path, default=None, help="folder of the figures")
     plot.add_argument("--results", metavar="DIR", type=Path, default=None, help="results folder of an experiment FILE")
-    plot.add_argument("--kind", action="append", default=[], help="kind of figure; repeatable (default: the file's)")
+    plot.add_argument(
+        "--kind", action="append", default=[], help="kind of figure; repeatable (default: those of the experiment)"
+    )
     plot.set_defaults(command=_plot)
 
 
@@ -124,7 +129,7 @@ def _build(options: argparse.Namespace) -> int:
         report = prepare(group[0].config, data_dir=options.data_dir, artifacts=ArtifactStore())
         reports.append({"points": [point.slug for point in group], **report})
         if not options.json:
-            print_table([Column("of"), Column("fact"), Column("value")], list(_facts(report)))
+            print_table([Column("of"), Column("fact"), Column("value", wraps=True)], list(_facts(report)))
     if options.json:
         print_json(reports)
     return 0
@@ -160,7 +165,7 @@ def _run(options: argparse.Namespace) -> int:
     runs = runs_of(report)
     figures = []
     if experiment.config.plots and len(runs) and not (report.interrupted or options.no_plots):
-        figures = _draw(runs, [(plot.kind, plot.title) for plot in experiment.config.plots], report.folder / "figures")
+        figures = _draw(runs, experiment.config.plots, report.folder / "figures")
     if options.json:
         print_json(_as_json(report, runs, figures))
     else:
@@ -204,8 +209,7 @@ def _print_summary(report: "Report", runs: "RunSet", figures: list[Path]) -> Non
             rows.append([slugs[run.path], *(number(values[name], digits) for name, _, digits in _SUMMARY)])
         print_table(columns, rows, title=report.experiment)
     print(f"results: {report.folder}")
-    for figure in figures:
-        print(f"figure: {figure}")
+    _print_figures(figures)
 
 
 def _conclude(report: "Report") -> int:
@@ -242,31 +246,35 @@ def _plot(options: argparse.Namespace) -> int:
     from riftsim.config.sweep import load_experiment
     from riftsim.errors import ResultsError
     from riftsim.experiments.runner import DEFAULT_OUT
+    from riftsim.plotting.figures import DEFAULT_PLOTS
     from riftsim.results.store import RunSet, find_run, load_runs
 
-    plots: list[tuple[str, str | None]] = [(kind, None) for kind in options.kind]
     if Path(options.source).is_dir():
         folder = Path(options.source)
         runs = load_runs(folder)
-        recorded = runs.runs[0].config.get("plots", []) if len(runs) else []
-        plots = plots or [(plot["kind"], plot.get("title")) for plot in recorded]
+        plots = runs.runs[0].config.get("plots") if len(runs) else None
     else:
         experiment = load_experiment(options.source)
         root = options.results or DEFAULT_OUT
         folder = root / experiment.name
         found = [find_run(root, experiment.name, point.hash) for point in experiment.points]
         runs = RunSet([run for run in found if run is not None])
-        plots = plots or [(plot.kind, plot.title) for plot in experiment.config.plots]
+        plots = experiment.config.plots
     if not len(runs):
         raise ResultsError(f"{folder}: found no complete run; expected results of `riftsim run`")
-    if not plots:
-        raise ResultsError(f"{options.source}: names no figures; expected `plots` in the experiment or --kind")
-    for figure in _draw(runs, plots, options.out or folder / "figures"):
-        print(f"figure: {figure}")
+    plots = [{"kind": kind} for kind in options.kind] or plots or DEFAULT_PLOTS
+    _print_figures(_draw(runs, plots, options.out or folder / "figures"))
     return 0
 
 
-def _draw(runs: "RunSet", plots: list[tuple[str, str | None]], folder: Path) -> list[Path]:
-    from riftsim.plotting.figures import draw
+def _draw(runs: "RunSet", plots: "Iterable[PlotConfig | dict]", folder: Path) -> list[Path]:
+    from riftsim.plotting.figures import make_figures
 
-    return [path for kind, title in plots for path in draw(kind, runs, folder, title=title)]
+    return make_figures(runs, plots, folder)
+
+
+def _print_figures(files: list[Path]) -> None:
+    """Name each figure once, with the other files of the same name."""
+    for picture in (file for file in files if file.suffix == ".png"):
+        others = [file.name.removeprefix(picture.stem) for file in files if file.name.startswith(f"{picture.stem}.")]
+        print(f"figure: {picture} (also {', '.join(ending for ending in others if ending != '.png')})")

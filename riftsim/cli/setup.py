@@ -51,7 +51,10 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.json:
         print_json([{"topic": check.topic, "state": check.state, "text": check.text} for check in checks])
     else:
-        print_table([Column("topic"), Column("state"), Column("found")], [(c.topic, c.state, c.text) for c in checks])
+        print_table(
+            [Column("topic"), Column("state"), Column("found", wraps=True)],
+            [(c.topic, c.state, c.text) for c in checks],
+        )
     broken = [check for check in checks if check.state == "broken"]
     if broken:
         print(f"riftsim: {len(broken)} check(s) found something broken", file=sys.stderr)

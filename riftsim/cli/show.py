@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from riftsim.cli.terminal import Column, print_json, print_table
+from riftsim.units import format_bytes
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -31,15 +32,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     schema.set_defaults(command=_schema)
 
 
-def _bundled(folder: str) -> list[str]:
-    from riftsim.config.document import BUNDLED
-
-    return sorted(path.stem for path in (BUNDLED / folder).glob("*.yaml"))
-
-
 def _profile_show(options: argparse.Namespace) -> int:
     if options.name is None:
-        return _list("hardware", options.json)
+        from riftsim.rdma.profiles import list_profiles
+
+        return _print_names(list_profiles(), options.json)
     from riftsim.rdma.profiles import describe
 
     sections = describe(options.name)
@@ -65,8 +62,7 @@ def _cell(value: object) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
-def _list(folder: str, as_json: bool) -> int:
-    names = _bundled(folder)
+def _print_names(names: list[str], as_json: bool) -> int:
     if as_json:
         print_json(names)
     else:
@@ -75,16 +71,58 @@ def _list(folder: str, as_json: bool) -> int:
 
 
 def _data_info(options: argparse.Namespace) -> int:
-    if options.name is None:
-        return _list("datasets", options.json)
-    from riftsim.workload.datasets import describe
+    from riftsim.workload.locate import dataset_files
 
-    facts = describe(options.name, data_dir=options.data_dir, verify=options.verify)
+    if options.name is None:
+        return _print_names(sorted(dataset_files(options.data_dir)), options.json)
+    facts = _dataset_facts(options.name, options.data_dir, options.verify)
     if options.json:
         print_json(facts)
     else:
-        print_table([Column("fact"), Column("value")], [(key, _cell(value)) for key, value in facts.items()])
+        print_table(
+            [Column("fact"), Column("value", wraps=True)], [(key, _cell(value)) for key, value in facts.items()]
+        )
     return 0
+
+
+def _dataset_facts(name: str, data_dir: Path | None, verify: bool) -> dict[str, object]:
+    """Read what a data-set file states and, if its files are there or must be checked, what they hold."""
+    from riftsim.errors import DataError
+    from riftsim.workload.datasets import load_dataset, verify_checksums
+    from riftsim.workload.locate import find_folder, find_spec
+    from riftsim.workload.spec import read_spec
+
+    path = find_spec(name, data_dir)
+    spec = read_spec(path)
+    facts: dict[str, object] = {
+        "name": spec.name,
+        "description": spec.description,
+        "licence": spec.licence,
+        "file": str(path),
+        "vectors": f"{spec.n:,} x {spec.dimension} {spec.dtype}",
+        "metric": spec.metric,
+    }
+    if spec.synthetic is None:
+        try:
+            folder = find_folder(spec, path, data_dir)
+        except DataError as error:
+            if verify:
+                raise
+            return {**facts, "files": f"not found: {error}"}
+        facts["folder"] = str(folder)
+        for file in spec.files:
+            facts[file] = format_bytes((folder / file).stat().st_size)
+    if verify:
+        checksums = verify_checksums(name, data_dir)
+        data = load_dataset(name, data_dir=data_dir)
+        facts |= {
+            "checksums": ", ".join(f"{file}: {state}" for file, state in checksums.items()) or "none: generated",
+            "evaluated queries": len(data.queries),
+            "calibration queries": len(data.calibration),
+            "ground truth": f"top {data.truth.ids.shape[1]}, agrees with the vectors",
+            "fingerprint": data.fingerprint,
+        }
+    return facts
 
 
 def _schema(options: argparse.Namespace) -> int:

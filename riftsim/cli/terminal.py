@@ -6,41 +6,58 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _PIPE_WIDTH = 160  # a file or pipe has no width of its own: leave room for every column
+_MIN_TEXT_WIDTH = 24
+_GAP = 3  # columns of characters that the table puts between two of its columns
 
 
 @dataclass(frozen=True)
 class Column:
-    """Heading and alignment of a column."""
+    """Heading and layout of a column."""
 
     title: str
     numeric: bool = False
+    wraps: bool = False
+    """Long text, which may go on in the next line."""
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """Print a table to stdout."""
     from rich import box
     from rich.console import Console
-    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
     known_width = sys.stdout.isatty() or "COLUMNS" in os.environ
     console = Console(width=None if known_width else _PIPE_WIDTH, highlight=False)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column.title, justify="right" if column.numeric else "left", no_wrap=True)
+        table.add_column(
+            column.title,
+            justify="right" if column.numeric else "left",
+            no_wrap=not column.wraps,
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    if Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width:
-        console.print(table)
-        return
     if title:
         print(title)
+    if sum(_least_width(column, index, rows) + _GAP for index, column in enumerate(columns)) <= console.width:
+        with console.capture() as capture:
+            console.print(table)
+        print("\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines()))
+        return
     width = max(len(column.title) for column in columns)
     for row in rows:
         print()
         for column, cell in zip(columns, row, strict=True):
             print(f"{column.title:<{width}}  {cell}")
+
+
+def _least_width(column: Column, index: int, rows: Sequence[Sequence[str]]) -> int:
+    from rich.cells import cell_len
+
+    longest = max(cell_len(text) for text in (column.title, *(row[index] for row in rows)))
+    return min(longest, _MIN_TEXT_WIDTH) if column.wraps else longest
 
 
 def print_json(value: object) -> None:

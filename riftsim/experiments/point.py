@@ -57,23 +57,30 @@ def execute(task: PointTask) -> Outcome:
 
     point, config = task.point, task.point.config
     started, begin = provenance.now(), time.perf_counter()
-
-    def origin() -> dict[str, Any]:
-        return provenance.collect(config.seed, started)
-
     try:
         result = resolve(task.run_point)(config, data_dir=task.data_dir, artifacts=ArtifactStore())
-        path = recorder.write_run(task.out, task.experiment, point.slug, to_plain(config), point.hash, result, origin())
+        origin = provenance.collect(config.seed, started)
+        path = recorder.write_run(task.out, task.experiment, point.slug, to_plain(config), point.hash, result, origin)
         return Outcome(point, "complete", path, seconds=time.perf_counter() - begin)
     except Exception as error:
         message, details = describe(error)
-        try:
-            recorder.record_failure(
-                task.out, task.experiment, point.slug, to_plain(config), point.hash, details or message, origin()
-            )
-        except ResultsError as also:
-            message = f"{message}\n{also}"
-        return Outcome(point, "failed", None, message, details, time.perf_counter() - begin)
+        return failed(task, message, details, started, time.perf_counter() - begin)
+
+
+def failed(
+    task: PointTask, message: str, details: str | None = None, started: str | None = None, seconds: float = 0.0
+) -> Outcome:
+    """Keep the error of a point beside the results and return the outcome."""
+    from riftsim.results import provenance, recorder
+
+    point, config = task.point, task.point.config
+    origin = provenance.collect(config.seed, started)
+    text = details or message
+    try:
+        recorder.record_failure(task.out, task.experiment, point.slug, to_plain(config), point.hash, text, origin)
+    except ResultsError as also:
+        message = f"{message}\n{also}"
+    return Outcome(point, "failed", None, message, details, seconds)
 
 
 def describe(error: Exception) -> tuple[str, str | None]:

@@ -10,6 +10,9 @@ from rich.text import Text
 from riftsim.experiments.point import Outcome
 from riftsim.experiments.runner import Reporter
 
+_WIDE = 50
+"""From this many characters on there is room for a bar."""
+
 
 def reporter_for(stream: TextIO) -> Reporter:
     """Return the reporter that suits a stream."""
@@ -68,12 +71,11 @@ class BarReporter:
     """A bar; finished points scroll above it."""
 
     def __init__(self, console: Console):
+        columns: list[ProgressColumn] = [MofNCompleteColumn(), TimeRemainingColumn(compact=True)]
+        if console.width >= _WIDE:
+            columns = [TextColumn("{task.description}"), BarColumn(bar_width=None), columns[0], _Rate(), columns[1]]
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(compact=True),
+            *columns,
             console=console,
             speed_estimate_period=3600,
             transient=True,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from riftsim.config.canonical import to_plain
 from riftsim.config.sweep import Experiment, Point
 from riftsim.errors import ResultsError
-from riftsim.experiments.point import PREPARE, RUN_POINT, Outcome, PointTask, describe, execute, resolve
+from riftsim.experiments.point import PREPARE, RUN_POINT, Outcome, PointTask, describe, execute, failed, resolve
 from riftsim.experiments.pool import WorkerDied, run_tasks
 from riftsim.units import MIB, format_bytes
 
@@ -82,7 +82,7 @@ def run_experiment(
     jobs: int = 1,
     data_dir: Path | None = None,
     reporter: Reporter | None = None,
-    engine: Engine = Engine(),
+    engine: Engine | None = None,
 ) -> Report:
     """Run the points that are not complete yet.
 
@@ -124,7 +124,7 @@ def run_experiment(
         if run is not None:
             outcomes[point.hash] = Outcome(point, "skipped", run.path)
     todo = [point for point in experiment.points if point.hash not in outcomes]
-    sweep = _Sweep(experiment, Path(out), jobs, data_dir, reporter, engine, outcomes)
+    sweep = _Sweep(experiment, Path(out), jobs, data_dir, reporter, engine or Engine(), outcomes)
     reporter.begin(len(experiment.points), len(outcomes))
     interrupted = False
     try:
@@ -176,7 +176,7 @@ class _Sweep:
         try:
             for position, result in results:
                 if isinstance(result, WorkerDied):
-                    result = Outcome(points[position], "failed", None, str(result))
+                    result = failed(tasks[position], str(result))
                 self._finish(result)
         finally:
             results.close()

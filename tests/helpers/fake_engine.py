@@ -1,0 +1,56 @@
+"""Stands in for the simulator in tests of the runner and the command line; importable by worker processes.
+
+What a point does is told by its seed, so that the tests need no shared state: see ``run_point``.
+"""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from riftsim.errors import DataError
+from riftsim.results.recorder import PointResult
+
+FAILS, CRASHES, BUG, HANGS = 1, 2, 3, 4
+QUERIES, K = 20, 10
+
+
+def run_point(config, *, data_dir, artifacts):
+    """Return made-up numbers; fail, crash or hang if the seed says so."""
+    if config.seed == FAILS:
+        raise DataError("vectors.fvecs: row 3: found NaN, expected a finite number")
+    if config.seed == CRASHES:
+        os._exit(7)
+    if config.seed == BUG:
+        raise ZeroDivisionError("a bug")
+    if config.seed == HANGS:
+        print("hanging", file=sys.stderr, flush=True)
+        threading.Event().wait()
+    rng = np.random.default_rng(config.search.L)
+    parts = {name: rng.integers(1_000_000, 5_000_000, QUERIES) for name in ("evaluation", "wait", "posting", "polling")}
+    queries = {f"{name}_ps": values for name, values in parts.items()}
+    queries |= {
+        "query": np.arange(QUERIES),
+        "queue_ps": np.zeros(QUERIES, np.int64),
+        "arrival_ps": np.zeros(QUERIES, np.int64),
+        "end_ps": sum(parts.values()),
+        "recall": np.full(QUERIES, 1 - 1 / config.search.L),
+        "recall_ties": np.full(QUERIES, 1 - 1 / config.search.L),
+        "bytes_read": np.full(QUERIES, 1024 * config.search.L),
+        "reads_record": np.full(QUERIES, config.search.L),
+        "reads_vector": np.zeros(QUERIES, np.int64),
+        "reads_adjacency": np.zeros(QUERIES, np.int64),
+    }
+    ids = np.tile(np.arange(K, dtype=np.int32), (QUERIES, 1))
+    return PointResult(queries, ids, ids.astype(np.float32), None, {"driver": "sim", "pid": os.getpid()})
+
+
+def prepare(config, *, data_dir, artifacts):
+    """Leave a line for each call in the file that the environment names."""
+    with Path(os.environ["FAKE_ENGINE_LOG"]).open("a", encoding="utf-8") as log:
+        print(config.dataset.name, config.index.R, file=log)
+    if config.index.R == 13:
+        raise DataError("no vectors for R=13")
+    return {"index": {"R": config.index.R, "cpu_s": 0.5}}
