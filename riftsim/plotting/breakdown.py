@@ -42,10 +42,12 @@ def _render(rows: list[dict[str, Any]], any_runs: bool):
     factor, unit = style.time_unit(max((row["latency_mean_us"] for row in rows), default=0.0))
     parts = [part for part in _PARTS if any(row[f"{part}_us"] * factor > 1e-9 for row in rows)]
     labels = [METRICS[f"{part}_us"].label for part in parts]
-    columns = style.legend_columns(labels)
+    # Series have a line each here, so that only one that is wider than a column asks for a page.
+    width = max((style.figure_width([row["series"]]) for row in rows), default=style.COLUMN_IN)
+    columns = style.legend_columns(labels, width)
     places = _places(rows)
     height = max(0.8, _ROW_IN * (places[-1] + 2)) if rows else style.AXES_HEIGHT_IN
-    figure, axes = style.new_figure(height_in=height, legend_rows=math.ceil(len(labels) / columns) if rows else 0)
+    figure, axes = style.new_figure(width, height, legend_rows=math.ceil(len(labels) / columns) if rows else 0)
     axes.set_xlabel(f"Mean latency ({unit})")
     if not rows:
         style.say_nothing_to_draw(axes, "no run has a clock" if any_runs else "no runs")
@@ -100,7 +102,8 @@ def _say_series(axes, rows: list[dict[str, Any]], places: list[float]) -> None:
             axes.text(
                 0.01,
                 place - 0.95,
-                row["series"],
+                style.fitted(row["series"], axes.figure.get_figwidth() - 0.5),
+                in_layout=False,
                 transform=axes.get_yaxis_transform(),
                 va="center",
                 fontsize=style.SMALL_PT,

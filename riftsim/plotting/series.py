@@ -1,11 +1,13 @@
 """Which runs make one curve: series are systems and swept parameters; along a series, the candidate list grows.
 
-Runs that differ only in seeds are one point: their mean, with an interval over the runs.
+Runs that differ only in seeds are one point: their mean, with an interval over the runs. Runs of several experiments
+are series of their own.
 """
 
 import dataclasses
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ SYSTEM_NAMES = {
 }
 SEED_KEYS = ("seed", "dataset.split_seed", "index.seed", "codes.seed")
 MATCHED_RECALL = 0.95
+_NOT_SERIES = ("search.L", "system.kind", "system.name", "driver.engine")
 
 _PARAMETER_NAMES = {
     "system.beam_width": "W",
@@ -99,23 +102,24 @@ class Series:
 
 
 def series_of(runset: RunSet) -> list[Series]:
-    """Group runs into series, known systems first, then in the order of their swept parameters."""
-    keys = [
-        key
-        for key in runset.swept
-        if key not in SEED_KEYS and key not in ("search.L", "system.kind", "system.name", "driver.engine")
-    ]
+    """Group runs into series, known systems first, then in the order of their swept parameters and folders."""
+    keys = [key for key in runset.swept if key not in SEED_KEYS and key not in _NOT_SERIES]
+    folders = _folder_names(runset)
     groups: dict[str, dict[str, list[Run]]] = {}
     for run in runset:
-        variant = json.dumps([run.parameters.get(key) for key in keys], sort_keys=True)
+        variant = json.dumps([*(run.parameters.get(key) for key in keys), folders[run.path.parent]], sort_keys=True)
         groups.setdefault(system_of(run), {}).setdefault(variant, []).append(run)
     found = []
     for system in sorted(groups, key=_system_order):
-        variants = sorted(groups[system].values(), key=lambda runs: [_order(runs[0].parameters.get(k)) for k in keys])
-        told = [key for key in keys if len({json.dumps(runs[0].parameters.get(key)) for runs in variants}) > 1]
-        for number, runs in enumerate(variants):
-            parts = [_parameter_text(key, runs[0].parameters.get(key)) for key in told]
-            label = ", ".join([system_name(system), *filter(None, parts)])
+        variants = [
+            ({key: runs[0].parameters.get(key) for key in keys}, folders[runs[0].path.parent], runs)
+            for runs in groups[system].values()
+        ]
+        variants.sort(key=lambda variant: ([_order(value) for value in variant[0].values()], variant[1]))
+        told = [key for key in keys if len({json.dumps(values[key]) for values, _, _ in variants}) > 1]
+        for number, (values, folder, runs) in enumerate(variants):
+            parts = [_parameter_text(key, values[key]) for key in told]
+            label = ", ".join(filter(None, [system_name(system), *parts, folder]))
             found.append(Series(label, system, number, len(variants), _points(runs)))
     return found
 
@@ -162,6 +166,18 @@ def _points(runs: list[Run]) -> tuple[Point, ...]:
     for run in runs:
         groups.setdefault(run.parameters.get("search.L", 0), []).append(run)
     return tuple(Point(size, tuple(groups[size])) for size in sorted(groups))
+
+
+def _folder_names(runset: RunSet) -> dict[Path, str]:
+    """Name the folders that runs lie in, as briefly as tells them apart; a lone folder needs no name.
+
+    Without it, equal configurations of two experiments would pass for two seeds of one point.
+    """
+    folders = list(dict.fromkeys(run.path.parent for run in runset))
+    if len(folders) == 1:
+        return {folders[0]: ""}
+    brief = len({folder.name for folder in folders}) == len(folders)
+    return {folder: folder.name if brief else str(folder) for folder in folders}
 
 
 def _parameter_text(key: str, value: Any) -> str:

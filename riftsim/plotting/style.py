@@ -16,6 +16,8 @@ PAGE_IN = 7.0
 AXES_HEIGHT_IN = 2.0
 FONT_PT = 8
 SMALL_PT = 7
+_CHARACTER_IN = 0.055  # mean width of a character of the small font
+_ENTRY_IN = 0.5  # what a legend's entry needs beside its text
 
 _COLOURS = {
     "in_memory_vamana": "#000000",
@@ -132,20 +134,31 @@ def new_figure(width_in: float = COLUMN_IN, height_in: float | None = None, lege
 
 
 def legend_columns(labels: Sequence[str], width_in: float = COLUMN_IN) -> int:
-    """Return how many columns of a legend fit: a character of the small font is about 0.055 in wide."""
-    widest = max((len(label) for label in labels), default=0) * 0.055 + 0.5
-    return max(1, min(len(labels), int(width_in / widest)))
+    """Return how many columns of a legend fit."""
+    return max(1, min(len(labels), int(width_in / _widest_in(labels))))
 
 
 def figure_width(labels: Sequence[str]) -> float:
     """Return one print column, or the page where a legend of many or long names would tower over one."""
     rows = math.ceil(len(labels) / legend_columns(labels))
-    return COLUMN_IN if rows <= 6 else PAGE_IN
+    return COLUMN_IN if rows <= 6 and _widest_in(labels) <= COLUMN_IN else PAGE_IN
+
+
+def fitted(label: str, width_in: float) -> str:
+    """Cut a label that is wider than a figure; the CSV file has it whole."""
+    most = int((width_in - _ENTRY_IN) / _CHARACTER_IN)
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def _widest_in(labels: Sequence[str]) -> float:
+    """Estimate the width of a legend's widest entry."""
+    return max((len(label) for label in labels), default=0) * _CHARACTER_IN + _ENTRY_IN
 
 
 def add_legend(figure, handles: Sequence, labels: Sequence[str], columns: int) -> None:
     """Put a legend above the axes, where it hides nothing."""
     if handles:
+        labels = [fitted(label, figure.get_figwidth()) for label in labels]
         figure.legend(handles, labels, loc="outside upper center", ncols=columns)
 
 
@@ -198,6 +211,6 @@ def short_number(value: float) -> str:
 
 def _shade(colour: str, variant: int, variants: int) -> str:
     """Mix a colour with white, the more the later the variant; no further than lines stay visible on paper."""
-    white = 0.6 * variant / max(1, variants - 1)
+    white = variant * min(0.3, 0.6 / max(1, variants - 1))
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(part + (255 - part) * white):02X}" for part in parts)

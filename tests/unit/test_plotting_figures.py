@@ -224,6 +224,28 @@ def test_series_by_parameter_and_seeds_as_one_point(tmp_path):
     assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == 3
 
 
+@pytest.mark.filterwarnings("error")
+def test_long_names_fit(tmp_path):
+    for number in range(3):
+        record(tmp_path, "remote_vamana", 64, policy=f"{number}: " + "a long story " * 12)
+    runs = store.load_runs(tmp_path)
+    for draw in plotting.KINDS.values():
+        figure = draw(runs).render()
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() == style.PAGE_IN
+        for box in (legend.get_window_extent() for legend in figure.legends):
+            assert 0 <= box.x0 <= box.x1 <= figure.bbox.x1
+
+
+def test_two_experiments_are_two_series(tmp_path):
+    for name in ("one", "two"):
+        record(tmp_path / name, "remote_vamana", 64)
+    (tmp_path / "two" / "fake").rename(tmp_path / "two" / "other")
+    runs = store.load_runs(tmp_path)
+    assert [one.label for one in series.series_of(runs)] == ["Remote-Vamana, fake", "Remote-Vamana, other"]
+    assert all(len(point.runs) == 1 for one in series.series_of(runs) for point in one.points)
+
+
 def test_looks_depend_on_the_system_alone():
     known = [style.look(system) for system in series.SYSTEM_NAMES]
     assert len({look.colour for look in known}) == len({look.marker for look in known}) == len(known)
