@@ -127,10 +127,9 @@ def _walk(words, file):
         at += view[at] + 1
     if at != end or not found:
         row = max(0, len(found) - 1)
-        reached = _HEADER_BYTES + 4 * at
-        raise file.error(
-            f"row {row}", f"a list that ends at byte {reached}", f"at most {file.size}, and a row at least"
-        )
+        begin = _HEADER_BYTES + 4 * (found[-1] if found else 0)
+        ends = f"a list that ends at byte {_HEADER_BYTES + 4 * at}"
+        raise file.error(f"row {row}", ends, f"a row at least, within the {file.size} bytes of the file", begin)
     return np.array(found, np.int64)
 
 

@@ -7,10 +7,8 @@ import numpy as np
 from riftsim.errors import IndexFileError
 from riftsim.kernels.candidates import id_of
 from riftsim.kernels.greedy import best_first
-from riftsim.kernels.reach import spread
+from riftsim.kernels.reach import DEGREE, LOOP, OUTSIDE, PAST_DEGREE, REPEATED, first_flaw, spread
 from riftsim.kernels.views import flat_view
-
-_CHUNK_ROWS = 65536
 
 
 @dataclass(frozen=True)
@@ -180,26 +178,14 @@ def validate(graph: Graph, source: str = "graph") -> None:
         raise IndexFileError(f"{source}: expected {n} degrees, found shape {degrees.shape}")
     if not 0 <= graph.start < n:
         raise IndexFileError(f"{source}: start row: expected 0 to {n - 1}, found {graph.start}")
-    for first in range(0, n, _CHUNK_ROWS):
-        _validate_rows(neighbors[first : first + _CHUNK_ROWS], degrees[first : first + _CHUNK_ROWS], first, n, source)
-
-
-def _validate_rows(neighbors, degrees, first, n, source):
-    width = neighbors.shape[1]
-    rows = np.arange(first, first + len(neighbors))[:, None]
-    if len(bad := np.flatnonzero((degrees < 0) | (degrees > width))):
-        raise IndexFileError(f"{source}: row {first + bad[0]}: expected degree 0 to {width}, found {degrees[bad[0]]}")
-    used = np.arange(width) < degrees[:, None]
-    ordered = np.sort(np.where(used, neighbors, -1), axis=1)
-    repeated = np.zeros_like(used)
-    repeated[:, 1:] = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
-    checks = (
-        (used & ((neighbors < 0) | (neighbors >= n)), neighbors, f"expected neighbours 0 to {n - 1}, found"),
-        (used & (neighbors == rows), neighbors, "expected no edge to itself, found"),
-        (repeated, ordered, "expected distinct neighbours, found twice:"),
-        (~used & (neighbors != -1), neighbors, "expected -1 past the degree, found"),
-    )
-    for wrong, values, message in checks:
-        if wrong.any():
-            row, place = np.argwhere(wrong)[0]
-            raise IndexFileError(f"{source}: row {first + row}: {message} {values[row, place]}")
+    flaw, row, place = first_flaw(flat_view(neighbors), graph.width, flat_view(degrees), np.full(n, -1, np.int32))
+    if flaw == DEGREE:
+        raise IndexFileError(f"{source}: row {row}: expected degree 0 to {graph.width}, found {degrees[row]}")
+    if flaw:
+        expected = {
+            OUTSIDE: f"neighbours 0 to {n - 1}",
+            LOOP: "no edge to itself",
+            REPEATED: "distinct neighbours",
+            PAST_DEGREE: f"-1 past its degree {degrees[row]}",
+        }[flaw]
+        raise IndexFileError(f"{source}: row {row}, place {place}: expected {expected}, found {neighbors[row, place]}")

@@ -1,4 +1,4 @@
-"""Which nodes of a graph a search can reach."""
+"""Walks over all edges of a graph: which nodes a search can reach, and whether every edge is sound."""
 
 import numpy as np
 
@@ -39,3 +39,43 @@ def spread(neighbors, width, degrees, start, reached, queue):
                 queue[tail] = other
                 tail += 1
     return tail
+
+
+OUTSIDE, LOOP, REPEATED, PAST_DEGREE, DEGREE = 1, 2, 3, 4, 5
+"""What ``first_flaw`` finds: id out of range, edge to itself, neighbour twice, filled place past the degree, degree."""
+
+
+@kernel
+def first_flaw(neighbors, width, degrees, marks):
+    """Find the first flawed place.
+
+    Parameters
+    ----------
+    neighbors, width, degrees : ndarray (n*width,) int32, int, ndarray (n,) int32
+        Flat adjacency lists.
+    marks : ndarray (n,) int32
+        Scratch, all -1.
+
+    Returns
+    -------
+    flaw, row, place : int
+        Flaw 0 if there is none.
+    """
+    n = degrees.size
+    for row in range(n):
+        if degrees[row] < 0 or degrees[row] > width:
+            return DEGREE, row, 0
+        for place in range(width):
+            other = neighbors[np.int64(row) * width + place]
+            if place >= degrees[row]:
+                if other != -1:
+                    return PAST_DEGREE, row, place
+                continue
+            if other < 0 or other >= n:
+                return OUTSIDE, row, place
+            if other == row:
+                return LOOP, row, place
+            if marks[other] == row:
+                return REPEATED, row, place
+            marks[other] = row
+    return 0, 0, 0
