@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import yaml
+from matplotlib import rc_context
 
 from riftsim import plotting
 from riftsim.config.schema import PlotConfig
@@ -230,8 +231,9 @@ def test_long_names_fit(tmp_path):
         record(tmp_path, "remote_vamana", 64, policy=f"{number}: " + "a long story " * 12)
     runs = store.load_runs(tmp_path)
     for draw in plotting.KINDS.values():
-        figure = draw(runs).render()
-        figure.draw_without_rendering()
+        with rc_context(style.RC):
+            figure = draw(runs).render()
+            figure.draw_without_rendering()
         assert figure.get_figwidth() == style.PAGE_IN
         for box in (legend.get_window_extent() for legend in figure.legends):
             assert 0 <= box.x0 <= box.x1 <= figure.bbox.x1
