@@ -75,7 +75,7 @@ def format_of(path: str | os.PathLike, dtype: np.dtype | str | None = None) -> F
         return Format(family, wanted)
     as_read = np.dtype("f4") if stored == np.float16 else stored
     if wanted is not None and wanted not in (stored, as_read):
-        raise DataError(f"{path}: {suffix} holds {stored.name}, but {wanted.name} is expected")
+        raise DataError(f"{path}: {suffix} files hold {stored.name}, expected {wanted.name}")
     return Format(family, stored)
 
 
@@ -263,7 +263,7 @@ def write_vectors(path: str | os.PathLike, array: np.ndarray) -> None:
     path = Path(path)
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(f"{path}: an array of shape {array.shape} is given, expected (n, d), both at least 1")
-    stored = format_of(path, array.dtype if SUFFIXES.get(path.suffix.lower(), (None, 0))[1] is None else None)
+    stored = format_of(path, array.dtype)
     if stored.family == "npy":
         check_finite(array, path)
         with atomic_write(path) as partial, partial.open("wb") as file:
