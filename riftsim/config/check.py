@@ -46,6 +46,8 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
             ("cluster", "placement", "name"),
             f"found '{placement.name}' with kind '{placement.kind}'; expected only with kind 'plugin'",
         )
+    if placement.kind != "plugin" and placement.options:
+        yield ("cluster", "placement", "options"), f"found options with kind '{placement.kind}', which takes none"
 
 
 def _load(config: ExperimentConfig) -> Iterator[Problem]:

@@ -98,6 +98,10 @@ class RemoteVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag
 
     beam_width: Positive = 4
     """Records requested per round (W)."""
+    verification: Literal["expansion-only", "verify-all"] = "expansion-only"
+    """Whose exact vectors are read: of expanded nodes, or of every node that enters the candidate list."""
+    verification: Literal["expansion-only", "verify-all"] = "expansion-only"
+    """Exact vectors of expanded nodes only, or of every node that was in the candidate list after a round."""
 
 
 class AsyncVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="async_vamana"):
@@ -105,6 +109,10 @@ class AsyncVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag=
 
     beam_width: Positive = 4
     """Records requested per round (W)."""
+    verification: Literal["expansion-only", "verify-all"] = "expansion-only"
+    """Whose exact vectors are read: of expanded nodes, or of every node that enters the candidate list."""
+    verification: Literal["expansion-only", "verify-all"] = "expansion-only"
+    """Exact vectors of expanded nodes only, or of every node that was in the candidate list after a round."""
 
 
 SystemConfig = InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | PluginConfig
@@ -128,7 +136,9 @@ class PlacementConfig(Block, kw_only=True, frozen=True):
     kind: Literal["contiguous", "hash", "plugin"] = "contiguous"
     """Ranges of ids, a hash of the id, or a plug-in."""
     name: str | None = None
-    """Entry-point name of a plug-in placement."""
+    """Entry-point name of a plug-in placement, without the ``placement:`` before it."""
+    options: dict[str, Any] = {}
+    """Passed to the plug-in as keyword arguments."""
 
 
 class ClusterConfig(Block, kw_only=True, frozen=True):

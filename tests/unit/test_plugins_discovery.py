@@ -1,0 +1,134 @@
+"""Plug-ins: found lazily, and every way in which one can be wrong has its message."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from riftsim import plugins
+from riftsim.errors import PluginError
+from riftsim.testing import check_installed, check_placement
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def announce(tmp_path, monkeypatch):
+    """Return a function that makes a distribution with entry points, importable within the test."""
+
+    def make(distribution: str, entries: dict[str, str], **modules: str) -> None:
+        site = tmp_path / f"site-{distribution}"
+        info = site / f"{distribution}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", encoding="utf-8")
+        lines = [f"[{plugins.GROUP}]", *(f"{name} = {value}" for name, value in entries.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+        for name, text in modules.items():
+            (site / f"{name}.py").write_text(text, encoding="utf-8")
+        monkeypatch.syspath_prepend(str(site))
+
+    return make
+
+
+GOOD = "class Placed:\n    def __init__(self, run=1): self.run = run\n    def __call__(self, ids, m): return ids % m\n"
+
+
+def test_nothing_is_imported_before_it_is_asked_for(announce):
+    announce("lazy", {"placement:one": "lazy_plugin:Placed", "gate:two": "none:none"}, lazy_plugin=GOOD)
+    assert ("placement", "one") in plugins.installed()
+    assert ("gate", "two") not in plugins.installed("placement")
+    assert "lazy_plugin" not in sys.modules
+    assert plugins.make("placement", "one", {"run": 3}).run == 3
+    assert "lazy_plugin" in sys.modules
+
+
+def test_a_missing_one_names_the_nearest_and_the_installed(announce):
+    announce("near", {"placement:striped_x": "m:f", "gate:other": "m:f"})
+    with pytest.raises(
+        PluginError, match=r"placement plug-in 'stripedx': not installed \(did you mean 'striped_x'\?\)"
+    ):
+        plugins.load("placement", "stripedx")
+
+
+def test_one_announced_twice_is_ambiguous(announce):
+    announce("first", {"placement:same": "a:f"})
+    announce("second", {"placement:same": "b:f"})
+    with pytest.raises(PluginError, match=r"'same': announced 2 times \(a:f of first 1\.0; b:f of second 1\.0\)"):
+        plugins.load("placement", "same")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("no_such_module:f", r"cannot be imported: ModuleNotFoundError"),
+        ("broken_plugin:missing", r"cannot be imported: AttributeError"),
+        ("broken_plugin:number", r"found int, expected a class or function"),
+    ],
+)
+def test_one_that_cannot_be_used(announce, value, message):
+    announce("broken", {"placement:bad": value}, broken_plugin="number = 3\n")
+    with pytest.raises(PluginError, match=message):
+        plugins.load("placement", "bad")
+
+
+def test_options_that_do_not_fit(announce):
+    announce("options", {"placement:opt": "options_plugin:Placed"}, options_plugin=GOOD)
+    with pytest.raises(PluginError, match=r"'opt': options \['rum'\]: .*unexpected keyword argument 'rum'"):
+        plugins.make("placement", "opt", {"rum": 3})
+
+
+def test_a_product_of_another_type(announce):
+    announce("typed", {"placement:typed": "typed_plugin:Placed"}, typed_plugin=GOOD)
+    with pytest.raises(PluginError, match="made a Placed, expected what dict describes"):
+        plugins.make("placement", "typed", {}, dict)
+
+
+class TestPlacementContract:
+    @pytest.mark.parametrize(
+        ("place", "message"),
+        [
+            (lambda ids, m: ids, r"found memory node 1 for id 1, expected 0 to 0"),
+            (lambda ids, m: ids % m - 1, r"found memory node -1 for id 0"),
+            (lambda ids, m: (ids % m).astype(float), r"found float64 \(1,\), expected integers"),
+            (lambda ids, m: (ids % m)[:-1], r"found int64 \(0,\), expected integers of shape \(1,\)"),
+            (3, r"the factory made a int"),
+        ],
+    )
+    def test_what_breaks_it(self, place, message):
+        with pytest.raises(PluginError, match=message):
+            check_placement(lambda: place)
+
+    def test_an_answer_that_changes(self):
+        rng = np.random.default_rng(0)
+        with pytest.raises(PluginError, match="expected the same each time"):
+            check_placement(lambda: lambda ids, m: rng.integers(0, m, len(ids)))
+
+    def test_changing_the_ids(self):
+        def place(ids, memory_nodes):
+            ids %= memory_nodes
+            return ids
+
+        with pytest.raises(PluginError, match="changes the ids"):
+            check_placement(lambda: place)
+
+
+def test_the_example_package_works_when_installed(tmp_path, monkeypatch):
+    """Build and install it as a user would, into a folder of its own and without a network."""
+    import shutil
+    import subprocess
+
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples" / "plugin_package", source)
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--target", str(site), str(source)], check=True, timeout=120)
+    monkeypatch.syspath_prepend(str(site))
+    check_installed("placement", "striped")
+    place = plugins.make("placement", "striped", {"run": 2})
+    assert place(np.arange(8), 3).tolist() == [0, 0, 1, 1, 2, 2, 0, 0]
+    tests = runpy.run_path(str(source / "tests" / "test_placement.py"))
+    tests["test_the_placement_keeps_its_contract"](7)
+    with pytest.raises(PluginError, match="run: found 0, expected at least 1"):
+        plugins.make("placement", "striped", {"run": 0})
