@@ -44,15 +44,17 @@ class EventKind(IntEnum):
     """A worker has finished an evaluation task."""
     FINISH = 7
     """A query has ended on its main thread."""
-    ARRIVAL = 8
+    RING = 8
+    """A main thread rings the doorbell for a chain."""
+    HANDOVER = 9
+    """A main thread hands evaluation tasks over."""
+    ARRIVAL = 10
     """A query arrives."""
-    WORKER = 9
-    """A worker of the evaluation pool looks for a task."""
-    THREAD = 10
+    WORKER = 11
+    """Workers of the evaluation pool look for tasks."""
+    THREAD = 12
     """A main thread is free to poll, merge and decide."""
-    CONTROL = 11
-    """A controller acts on its window of counters."""
-    SAMPLE = 12
+    SAMPLE = 13
     """A recorder takes a sample of the state; changes nothing."""
 
 

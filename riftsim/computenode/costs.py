@@ -17,7 +17,8 @@ class CpuModel:
 
     Attributes
     ----------
-    query_ps, table_entry_ps, list_ps, neighbor_ps, compact_ps, exact_ps, local_exact_ps, insertion_ps : int
+    query_ps, table_entry_ps, list_ps, neighbor_ps, compact_ps, exact_ps, local_exact_ps, insertion_ps, handover_ps,
+    merge_ps : int
         Price of one unit of each field of ``Work``.
     build_wr_ps, doorbell_ps : int
         Price of a work request, and of ringing for a chain of them.
@@ -35,6 +36,10 @@ class CpuModel:
     exact_ps: int
     local_exact_ps: int
     insertion_ps: int
+    handover_ps: int
+    merge_ps: int
+    control_ps: int
+    """A controller's decision for one query."""
     build_wr_ps: int
     doorbell_ps: int
     poll_once_ps: int
@@ -62,6 +67,9 @@ class CpuModel:
             exact_ps=exact_ps,
             local_exact_ps=exact_ps + costs.local_record_miss_ps,
             insertion_ps=costs.insertion_ps,
+            handover_ps=costs.handover_ps,
+            merge_ps=costs.merge_ps,
+            control_ps=costs.control_ps,
             build_wr_ps=costs.build_wr_ps,
             doorbell_ps=costs.doorbell_ps,
             poll_once_ps=costs.poll_ps,
@@ -69,8 +77,8 @@ class CpuModel:
             contention_permille=costs.per_thread_slowdown_permille,
         )
 
-    def work_ps(self, work: Work, busy_threads: int) -> int:
-        """Time of a piece of work that starts while ``busy_threads`` main threads, this one included, are busy."""
+    def work_ps(self, work: Work, busy_cores: int) -> int:
+        """Time of a piece of work that starts while ``busy_cores`` cores, this one included, are busy."""
         alone_ps = (
             work.queries * self.query_ps
             + work.table_entries * self.table_entry_ps
@@ -80,8 +88,21 @@ class CpuModel:
             + work.exact * self.exact_ps
             + work.local_exact * self.local_exact_ps
             + work.insertions * self.insertion_ps
+            + work.handed_over * self.handover_ps
+            + work.merged * self.merge_ps
         )
-        return alone_ps + alone_ps * self.contention_permille * (busy_threads - 1) // 1000
+        return self._contended(alone_ps, busy_cores)
+
+    def evaluate_ps(self, neighbors: int, busy_cores: int) -> int:
+        """Time to compute that many compact distances."""
+        return self._contended(neighbors * self.compact_ps, busy_cores)
+
+    def task_ps(self, neighbors: int, busy_cores: int) -> int:
+        """Time that a worker takes for a task, from taking it to reporting it."""
+        return self.handover_ps + self.evaluate_ps(neighbors, busy_cores)
+
+    def _contended(self, alone_ps: int, busy_cores: int) -> int:
+        return alone_ps + alone_ps * self.contention_permille * max(0, busy_cores - 1) // 1000
 
     def post_ps(self, requests: int) -> int:
         """Time to build a chain of work requests and ring for it."""

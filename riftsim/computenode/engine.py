@@ -1,19 +1,23 @@
 """A simulated compute node: bounded main threads that drive queries, post reads and poll for completions.
 
-A main thread is a core. It works on one thing at a time: it starts a query, or it polls once, takes in everything that was
-visible at that moment, decides, and posts. While it is busy it sees nothing; completions that arrive meanwhile wait in its
-completion queue for the next poll. Each piece of work is priced by the cost model and charged to the query it was for.
+A main thread works on one thing at a time: it starts a query, or it polls once, takes in everything that was visible at that
+moment, decides, and posts. While it is busy it sees nothing; completions that arrive meanwhile wait for the next poll. Each
+piece of work is priced by the cost model and charged to the query it was for.
 """
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.costs import CpuModel
+from riftsim.computenode.run import MainThread, QueryRun
+from riftsim.computenode.workers import PooledTask, WorkerPool
+from riftsim.controller.protocol import Controller, ControlView
 from riftsim.errors import ProtocolError
-from riftsim.rdma.simulated import QueuePair, SimulatedNetwork
-from riftsim.search.messages import Answer, Program, ReadRequest, Step
+from riftsim.rdma.servers import QueuePair
+from riftsim.rdma.simulated import SimulatedNetwork
+from riftsim.search.messages import Blocked, EvaluationTask, Program, ReadRequest, Step
 from riftsim.transport.wr import Chain, WorkRequest
 
 # A work request's tag carries the query's number of arrival above the tag that its search gave.
@@ -21,47 +25,59 @@ _TAG_BITS = 24
 _TAG_MASK = (1 << _TAG_BITS) - 1
 
 
-@dataclass(slots=True, eq=False)
-class QueryRun:
-    """One query on its way through a compute node; times in ps."""
+@dataclass(frozen=True)
+class CpuBudget:
+    """How the cores of a compute node are used.
 
-    ordinal: int
-    """Number of the arrival, over the whole run."""
-    query: int
-    compute_node: int
-    arrival_ps: int
-    thread: int = -1
-    start_ps: int = -1
-    end_ps: int = -1
-    evaluation_ps: int = 0
-    posting_ps: int = 0
-    polling_ps: int = 0
-    program: Program | None = None
-    answer: Answer | None = None
+    Attributes
+    ----------
+    threads : int
+        Cores in all.
+    workers : int
+        Most of them that work in the shared evaluation pool at once.
+    dynamic : bool
+        Whether workers take cores as the load leaves them (every core may drive queries) or have cores of their own.
+    queries_per_thread : int
+        Queries that a main thread multiplexes.
+    main_threads_help : bool
+        Whether a main thread with nothing else to do evaluates its own queued tasks while all workers are busy.
+    """
+
+    threads: int
+    workers: int = 0
+    dynamic: bool = False
+    queries_per_thread: int = 1
+    main_threads_help: bool = False
+
+    @property
+    def main_threads(self) -> int:
+        """Threads that drive queries."""
+        return self.threads if self.dynamic else self.threads - self.workers
 
 
-@dataclass(slots=True, eq=False)
-class _Thread:
-    node: "ComputeNode"
-    index: int
-    queue_pairs: list[QueuePair] = field(default_factory=list)
-    busy: bool = False
-    active: int = 0
-    to_start: deque[QueryRun] = field(default_factory=deque)
-    runs: dict[int, QueryRun] = field(default_factory=dict)
-    """Its queries, by number of arrival."""
-    completions: list[int] = field(default_factory=list)
-    """The completion queue: work-request tags not yet polled."""
+@dataclass(frozen=True)
+class Balancing:
+    """Pipeline balancing of a node's queries.
 
-    def push(self, tag: int) -> None:
-        """Take a completion; a thread with nothing to do sees it at once."""
-        self.completions.append(tag)
-        if not self.busy:
-            self.node.wake(self)
+    Attributes
+    ----------
+    controller : Controller
+    interval : int
+        Completed expansions between two control points.
+    per_query : bool
+        Whether completions are counted for each query or over the compute node.
+    allowance : int
+        T_q at the start of a query.
+    """
+
+    controller: Controller
+    interval: int = 32
+    per_query: bool = False
+    allowance: int = 1
 
 
 class ComputeNode:
-    """Admission and main threads of one compute node.
+    """Admission, main threads and workers of one compute node.
 
     Parameters
     ----------
@@ -72,8 +88,8 @@ class ComputeNode:
     node : int
         Its number.
     memory_nodes : int
-    threads, queries_per_thread : int
-        Main threads, and how many queries each multiplexes.
+    budget : CpuBudget
+    balancing : Balancing
     new_program : callable
         Makes a search program; programs are reused.
     on_finish : callable
@@ -88,8 +104,8 @@ class ComputeNode:
         *,
         node: int,
         memory_nodes: int,
-        threads: int,
-        queries_per_thread: int,
+        budget: CpuBudget,
+        balancing: Balancing,
         new_program: Callable[[], Program],
         on_finish: Callable[[QueryRun], None],
     ):
@@ -97,25 +113,58 @@ class ComputeNode:
         self._network = network
         self._cpu = cpu
         self._node = node
-        self._queries_per_thread = queries_per_thread
+        self._budget = budget
+        self._balancing = balancing
         self._new_program = new_program
         self._on_finish = on_finish
         self._idle_programs: list[Program] = []
+        self._free_slots: list[int] = []
+        self._slots = 0
         self._waiting: deque[QueryRun] = deque()
         self._busy_threads = 0
-        self._threads = [_Thread(self, index) for index in range(threads)]
+        self._without_core: deque[MainThread] = deque()
+        self._lists = 0
+        self.active: dict[int, QueryRun] = {}
+        """Queries being searched, by number of arrival."""
+        self.pool = WorkerPool(
+            calendar,
+            cpu,
+            node=node,
+            workers=budget.workers,
+            core_is_free=lambda: not budget.dynamic or self.busy_cores < budget.threads,
+            on_release=self._core_released,
+            busy_cores=lambda: self.busy_cores,
+        )
+        self._threads = [MainThread(index, self.wake) for index in range(budget.main_threads)]
         for thread in self._threads:
             thread.queue_pairs = [network.create_qp(node, other, thread) for other in range(memory_nodes)]
+
+    @property
+    def busy_cores(self) -> int:
+        """Cores with work at this moment."""
+        return self._busy_threads + self.pool.busy
+
+    @property
+    def busy_threads(self) -> int:
+        """Main threads with work at this moment."""
+        return self._busy_threads
+
+    @property
+    def waiting(self) -> int:
+        """Queries in the admission queue."""
+        return len(self._waiting)
+
+    # ------------------------------------------------------------ admission
 
     def submit(self, run: QueryRun) -> None:
         """Take an arriving query: to the least loaded main thread with room, else into the admission queue."""
         thread = min(self._threads, key=lambda candidate: (candidate.active, candidate.index))
-        if thread.active < self._queries_per_thread:
+        if thread.active < self._budget.queries_per_thread:
             self._admit(thread, run)
         else:
             self._waiting.append(run)
 
-    def _admit(self, thread: _Thread, run: QueryRun) -> None:
+    def _admit(self, thread: MainThread, run: QueryRun) -> None:
         thread.active += 1
         run.thread = thread.index
         thread.runs[run.ordinal] = run
@@ -123,64 +172,135 @@ class ComputeNode:
         if not thread.busy:
             self.wake(thread)
 
-    def wake(self, thread: _Thread) -> None:
-        """Give an idle thread a turn at the present instant."""
-        self._occupy(thread, self._calendar.now)
+    def _finish(self, finished: tuple[MainThread, QueryRun]) -> None:
+        thread, run = finished
+        if run.program is None:
+            raise ProtocolError(f"query {run.query} ended twice")
+        run.end_ps = self._calendar.now
+        run.answer = run.program.answer()
+        self._idle_programs.append(run.program)
+        run.program = None
+        self._free_slots.append(run.slot)
+        del self.active[run.ordinal]
+        del thread.runs[run.ordinal]
+        thread.active -= 1
+        if self._waiting and thread.active < self._budget.queries_per_thread:
+            self._admit(thread, self._waiting.popleft())
+        self._on_finish(run)
 
-    def _occupy(self, thread: _Thread, until_ps: int) -> None:
-        """Keep the thread busy until then; its next turn comes at that time."""
-        if not thread.busy:
-            thread.busy = True
+    # ------------------------------------------------------------ cores
+
+    def wake(self, thread: MainThread) -> None:
+        """Give an idle thread a turn at the present instant, or as soon as a core is free."""
+        thread.busy = True
+        if self._budget.dynamic and self.busy_cores >= self._budget.threads:
+            self._without_core.append(thread)
+        else:
             self._busy_threads += 1
-        self._calendar.at(until_ps, EventKind.THREAD, self._node, thread.index, 0, self._turn, thread)
+            self._next_turn(thread, self._calendar.now)
 
-    def _turn(self, thread: _Thread) -> None:
+    def _next_turn(self, thread: MainThread, at_ps: int) -> None:
+        self._calendar.at(at_ps, EventKind.THREAD, self._node, thread.index, 0, self._turn, thread)
+
+    def _core_released(self) -> None:
+        """A core became free: a main thread that waits for one comes first, then the workers."""
+        if self._without_core:
+            self._busy_threads += 1
+            self._next_turn(self._without_core.popleft(), self._calendar.now)
+        elif self._budget.dynamic:
+            self.pool.look()
+
+    # ------------------------------------------------------------ a thread's turn
+
+    def _turn(self, thread: MainThread) -> None:
         """What a thread does next, once it is free."""
         if thread.to_start:
             until_ps = self._start(thread, thread.to_start.popleft())
-        elif thread.completions:
+        elif thread.completions or thread.evaluated:
             until_ps = self._poll(thread)
+        elif task := self._own_task(thread):
+            until_ps = self._evaluate(thread, task)
         else:
             thread.busy = False
             self._busy_threads -= 1
+            self._core_released()
             return
-        self._occupy(thread, until_ps)
+        self._next_turn(thread, until_ps)
 
-    def _start(self, thread: _Thread, run: QueryRun) -> int:
+    def _start(self, thread: MainThread, run: QueryRun) -> int:
         run.start_ps = self._calendar.now
         run.program = self._idle_programs.pop() if self._idle_programs else self._new_program()
+        if self._free_slots:
+            run.slot = self._free_slots.pop()
+        else:
+            run.slot = self._slots
+            self._slots += 1
+        run.allowance = self._balancing.allowance
+        self.pool.open_slot(run.slot, run.allowance)
+        self.active[run.ordinal] = run
+        run.idle_from_ps = run.start_ps
         return self._carry_out(thread, run, run.program.start(run.query), run.start_ps)
 
-    def _poll(self, thread: _Thread) -> int:
+    def _poll(self, thread: MainThread) -> int:
         """Poll once, then work on what was visible, query by query in order of first completion."""
-        by_query: dict[int, list[int]] = {}
+        seen: dict[int, tuple[list[int], list[int]]] = {}
         for tag in thread.completions:
-            by_query.setdefault(tag >> _TAG_BITS, []).append(tag & _TAG_MASK)
-        seen = len(thread.completions)
+            seen.setdefault(tag >> _TAG_BITS, ([], []))[0].append(tag & _TAG_MASK)
+        for task in thread.evaluated:
+            seen.setdefault(task.ordinal, ([], []))[1].append(task.number)
+        entries = len(thread.completions)
+        poll_ps = self._cpu.poll_ps(entries)
         thread.completions.clear()
-        now_ps = self._calendar.now
-        poll_ps = self._cpu.poll_ps(seen)
-        until_ps = now_ps + poll_ps
-        for ordinal, tags in by_query.items():
+        thread.evaluated.clear()
+        at_ps = self._calendar.now + poll_ps
+        for ordinal, (reads, tasks) in seen.items():
             run = thread.runs[ordinal]
-            run.polling_ps += poll_ps * len(tags) // seen
-            until_ps = self._carry_out(thread, run, run.program.receive(tags), until_ps)
-        return until_ps
+            share_ps = poll_ps // len(seen)
+            run.polling_ps += share_ps
+            run.leave_idle(at_ps - share_ps)
+            at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps)
+        return at_ps
 
-    def _carry_out(self, thread: _Thread, run: QueryRun, step: Step, from_ps: int) -> int:
+    def _own_task(self, thread: MainThread) -> PooledTask | None:
+        if not self._budget.main_threads_help or self.pool.busy < self.pool.workers or not self.pool.queued:
+            return None
+        return self.pool.take_back({run.slot for run in thread.runs.values()})
+
+    def _evaluate(self, thread: MainThread, task: PooledTask) -> int:
+        """Evaluate a task of its own on the main thread; it is merged at the next poll."""
+        run = thread.runs[task.ordinal]
+        now_ps = self._calendar.now
+        took_ps = self._cpu.evaluate_ps(task.neighbors, self.busy_cores)
+        run.leave_idle(now_ps)
+        run.evaluation_ps += took_ps
+        run.idle_from_ps = now_ps + took_ps
+        thread.evaluated.append(task)
+        return now_ps + took_ps
+
+    def _carry_out(self, thread: MainThread, run: QueryRun, step: Step, from_ps: int) -> int:
         """Charge a step to the thread from a time on; return when it is done with it."""
-        work_ps = self._cpu.work_ps(step.work, self._busy_threads)
+        work_ps = self._cpu.work_ps(step.work, self.busy_cores)
         run.evaluation_ps += work_ps
         at_ps = from_ps + work_ps
         if step.chain:
             posted_ps = self._post(thread, run, step.chain, at_ps)
             run.posting_ps += posted_ps - at_ps
             at_ps = posted_ps
+        if step.tasks:
+            self._calendar.at(
+                at_ps, EventKind.HANDOVER, self._node, run.ordinal, step.tasks[0].number, self._hand_over, (thread, run, step.tasks)
+            )
+        if step.work.lists:
+            at_ps += self._count_lists(run, step.work.lists)
+        run.idle_from_ps = at_ps
+        run.blocked = step.blocked
         if step.done:
             self._calendar.at(at_ps, EventKind.FINISH, self._node, run.ordinal, 0, self._finish, (thread, run))
         return at_ps
 
-    def _post(self, thread: _Thread, run: QueryRun, requests: tuple[ReadRequest, ...], from_ps: int) -> int:
+    # ------------------------------------------------------------ posting and handing over
+
+    def _post(self, thread: MainThread, run: QueryRun, requests: tuple[ReadRequest, ...], from_ps: int) -> int:
         """Build and ring one chain per memory node, one after the other."""
         at_ps = from_ps
         for memory_node, queue_pair in enumerate(thread.queue_pairs):
@@ -191,28 +311,56 @@ class ComputeNode:
             chain = Chain(
                 run.ordinal,
                 [
-                    WorkRequest(run.ordinal << _TAG_BITS | request.tag, memory_node, request.offset_bytes, request.length_bytes)
-                    for request in mine
+                    WorkRequest(run.ordinal << _TAG_BITS | read.tag, memory_node, read.offset_bytes, read.length_bytes)
+                    for read in mine
                 ],
             )
             self._calendar.at(
-                at_ps, EventKind.DOORBELL, self._node, run.ordinal, mine[0].tag, self._ring, (queue_pair, chain)
+                at_ps, EventKind.RING, self._node, run.ordinal, mine[0].tag, self._ring, (queue_pair, chain)
             )
         return at_ps
 
     def _ring(self, posting: tuple[QueuePair, Chain]) -> None:
         self._network.post(*posting)
 
-    def _finish(self, finished: tuple[_Thread, QueryRun]) -> None:
-        thread, run = finished
-        if run.program is None:
-            raise ProtocolError(f"query {run.query} ended twice")
-        run.end_ps = self._calendar.now
-        run.answer = run.program.answer()
-        self._idle_programs.append(run.program)
-        run.program = None
-        del thread.runs[run.ordinal]
-        thread.active -= 1
-        if self._waiting and thread.active < self._queries_per_thread:
-            self._admit(thread, self._waiting.popleft())
-        self._on_finish(run)
+    def _hand_over(self, handed: tuple[MainThread, QueryRun, tuple[EvaluationTask, ...]]) -> None:
+        thread, run, tasks = handed
+        self.pool.submit(
+            [PooledTask(run.slot, run.ordinal, task.number, task.neighbors, thread.task_done) for task in tasks]
+        )
+
+    # ------------------------------------------------------------ balancing
+
+    def _count_lists(self, run: QueryRun, lists: int) -> int:
+        """Count completed expansions; at a control point let the controller act. Returns the time that took, ps."""
+        balancing = self._balancing
+        if balancing.per_query:
+            run.lists += lists
+            if run.lists < balancing.interval:
+                return 0
+            run.lists = 0
+            return self._control([run])
+        self._lists += lists
+        if self._lists < balancing.interval:
+            return 0
+        self._lists = 0
+        return self._control([other for other in self.active.values() if other.program is not None])
+
+    def _control(self, runs: list[QueryRun]) -> int:
+        controlled = 0
+        for run in runs:
+            counters = getattr(run.program, "counters", None)
+            if counters is None:
+                continue
+            unfinished, generated, window = counters()
+            free = self.pool.workers - self.pool.busy
+            point = self._balancing.controller.decide(
+                ControlView(unfinished, generated, run.allowance, window, free)
+            )
+            run.program.apply(point.window)
+            run.defer_ratio = unfinished / generated if generated else 0.0
+            if point.allowance != run.allowance:
+                run.allowance = point.allowance
+                self.pool.allow(run.slot, point.allowance)
+            controlled += 1
+        return controlled * self._cpu.control_ps

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from riftsim.calendar import Calendar, EventKind
-from riftsim.computenode.engine import ComputeNode, QueryRun
+from riftsim.computenode.engine import ComputeNode
+from riftsim.computenode.run import QueryRun
 
 
 class Load:

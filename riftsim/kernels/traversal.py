@@ -32,6 +32,8 @@ class RemoteIndex(NamedTuple):
         Where each memory node's region starts in ``region``.
     placement, positions : int64, int32
         Parameters of the placement rule and its table, see ``kernels.placement``.
+    hidden : uint8 (n,) or (0,)
+        Rows that route but are not results (frozen and deleted ones of imported indices); empty if there are none.
     code_kind, code_bytes, metric, dimension, vector_bytes, degree, start : int
         Kind and size of the codes; 0 squared L2, 1 minus inner product; record layout (``degree`` is R); first node.
     """
@@ -41,6 +43,7 @@ class RemoteIndex(NamedTuple):
     region_bases: np.ndarray
     placement: np.ndarray
     positions: np.ndarray
+    hidden: np.ndarray
     code_kind: int
     code_bytes: int
     metric: int
@@ -266,7 +269,8 @@ def receive(state, index, query, buffer, tags, starts, count):
             exact = distance_bytes(index.metric, query, buffer, at, index.dimension)
             numbers[q.EXACT_EVALUATIONS] += 1
             size = numbers[q.RESULT_SIZE]
-            if insert(state.results, size, state.results.shape[0], pack(exact, node)) >= 0:
+            is_result = index.hidden.shape[0] == 0 or index.hidden[node] == 0
+            if is_result and insert(state.results, size, state.results.shape[0], pack(exact, node)) >= 0:
                 numbers[q.RESULT_SIZE] = min(size + 1, state.results.shape[0])
             at += index.vector_bytes
         if expansion >= 0:

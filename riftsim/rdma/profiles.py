@@ -108,8 +108,10 @@ class CpuSection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     local_record_miss_ns: Constant
     insertion_ns: Constant
     list_ns: Constant
+    neighbor_ns: Constant
     handover_ns: Constant
     merge_ns: Constant
+    control_ns: Constant
     per_thread_slowdown_permille: Constant
 
 
@@ -176,8 +178,10 @@ class CpuCosts:
     local_record_miss_ps: int
     insertion_ps: int
     list_ps: int
+    neighbor_ps: int
     handover_ps: int
     merge_ps: int
+    control_ps: int
     per_thread_slowdown_permille: int
     """Every further busy thread of the node makes memory-bound work this much slower."""
 

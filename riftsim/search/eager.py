@@ -129,10 +129,10 @@ class EagerSearch(GraphSearch):
             Work(lists=lists, neighbors=neighbors, exact=exact, merged=merged, insertions=insertions)
         )
 
-    def counters(self) -> tuple[int, int]:
-        """Unfinished evaluations, and those generated since the last control point (section 3.4)."""
+    def counters(self) -> tuple[int, int, int]:
+        """Unfinished evaluations, those generated since the last control point, and W_R (section 3.4)."""
         numbers = self._state.numbers
-        return int(numbers[q.UNFINISHED]), int(numbers[q.GENERATED])
+        return int(numbers[q.UNFINISHED]), int(numbers[q.GENERATED]), int(numbers[q.WINDOW])
 
     def apply(self, window: int) -> None:
         """Set W_R and begin a new control interval."""

@@ -25,6 +25,8 @@ class SystemContext:
         0 squared L2, 1 minus inner product.
     graph : Graph
         The graph.
+    hidden : uint8 (n,) or (0,)
+        Rows that route but are not results.
     remote : RemoteIndex
         Codes at the compute node and records at the memory nodes.
     fill_table : callable
@@ -39,6 +41,7 @@ class SystemContext:
     queries: np.ndarray
     metric: int
     graph: Graph
+    hidden: np.ndarray
     remote: RemoteIndex
     fill_table: Callable[[np.ndarray, np.ndarray], None]
     table_entries: int
@@ -62,6 +65,10 @@ class System:
         Whether the whole index lies in local memory, outside the budget (the paper's upper bound).
     state_bytes : int
         Per-query state.
+    cluster_changes : dict
+        Fields of ``SimulatedCluster`` that the system sets itself (how cores are split, who balances).
+    facts : dict
+        Recorded with the run.
     """
 
     name: str
@@ -69,11 +76,12 @@ class System:
     uses_codes: bool = True
     local_index: bool = False
     state_bytes: int = 0
+    cluster_changes: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
 
 
 class SystemBuilder(Protocol):
     """What a system module, or a plug-in ``system:NAME``, provides."""
 
-    def __call__(self, context: SystemContext, settings: dict) -> System:
+    def __call__(self, context: SystemContext, **settings) -> System:
         """Build the system from the run's context and its settings (the keys of its block in the experiment file)."""

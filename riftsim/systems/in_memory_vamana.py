@@ -17,13 +17,24 @@ class _Results:
 
     def __init__(self, context: SystemContext):
         self._context = context
+        self.mean_degree = float(context.graph.degrees.mean())
         self._found: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def of(self, query_index: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self._found is None:
             context = self._context
+            graph, hidden = context.graph, context.hidden
             self._found = search_batch(
-                context.vectors, context.metric, context.graph, context.queries, context.list_size, context.k
+                context.vectors,
+                context.queries.shape[1],
+                context.metric,
+                graph.neighbors,
+                graph.degrees,
+                graph.start,
+                context.queries,
+                context.list_size,
+                context.k,
+                hidden=hidden if len(hidden) else None,
             )
         ids, distances, counts = self._found
         return ids[query_index], distances[query_index], counts[query_index]
@@ -39,11 +50,11 @@ class InMemorySearch:
     def start(self, query_index: int) -> Step:
         """Search from beginning to end."""
         self._query = query_index
-        _, _, (expansions, evaluations, insertions, neighbors) = self._results.of(query_index)
+        _, _, (expansions, evaluations, insertions) = self._results.of(query_index)
         work = Work(
             queries=1,
             lists=int(expansions),
-            neighbors=int(neighbors),
+            neighbors=round(int(expansions) * self._results.mean_degree),
             local_exact=int(evaluations),
             insertions=int(insertions),
         )
@@ -60,7 +71,7 @@ class InMemorySearch:
 
     def answer(self) -> Answer:
         """Return the results of the search."""
-        ids, distances, (expansions, evaluations, insertions, _) = self._results.of(self._query)
+        ids, distances, (expansions, evaluations, insertions) = self._results.of(self._query)
         counts = {
             "expansions": int(expansions),
             "evaluations": int(evaluations),

@@ -7,8 +7,9 @@ import numpy as np
 
 from riftsim.calendar import Calendar
 from riftsim.computenode.costs import CpuModel
-from riftsim.computenode.engine import ComputeNode, QueryRun
+from riftsim.computenode.engine import Balancing, ComputeNode, CpuBudget
 from riftsim.computenode.load import ClosedLoop, OpenLoop
+from riftsim.computenode.run import QueryRun
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import Program
@@ -22,16 +23,18 @@ class SimulatedCluster:
     ----------
     profile : HardwareProfile
     cpu : CpuModel
-    compute_nodes, memory_nodes, threads, queries_per_thread : int
-        Size of the cluster; threads per compute node, queries per thread.
+    budget : CpuBudget
+        Cores of each compute node.
+    balancing : Balancing
+    compute_nodes, memory_nodes : int
     """
 
     profile: HardwareProfile
     cpu: CpuModel
+    budget: CpuBudget
+    balancing: Balancing
     compute_nodes: int
     memory_nodes: int
-    threads: int
-    queries_per_thread: int
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,8 @@ def run_simulated(
             cluster.cpu,
             node=node,
             memory_nodes=cluster.memory_nodes,
-            threads=cluster.threads,
-            queries_per_thread=cluster.queries_per_thread,
+            budget=cluster.budget,
+            balancing=cluster.balancing,
             new_program=new_program,
             on_finish=load.on_finish,
         )
