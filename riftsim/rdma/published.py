@@ -41,7 +41,7 @@ LATENCY_SETS = (
     ),
     LatencySet("mlx5 InfiniBand", "perftest issue 131", {8: 1.91}),
     LatencySet("mlx5 RoCE, MTU 1024, virtual function", "ib_read_lat in a pod", {8: 2.69}),
-    LatencySet("ConnectX-5 100G, RiftANN testbed", "RiftANN section 1 (2-3 us, M01)", {128: 2.5}),
+    LatencySet("ConnectX-5 100G, RiftANN testbed (2-3 us)", "RiftANN section 1 (M01), the middle of the range", {128: 2.5}),
 )  # fmt: skip
 
 

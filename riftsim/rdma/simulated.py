@@ -160,8 +160,6 @@ class SimulatedNetwork:
             raise ProtocolError(f"query {chain.query} posted an empty chain; expected at least one work request")
         now = self.calendar.now
         nic = qp.nic
-        nic.doorbells += 1
-        nic.add_outstanding(len(requests), now)
         query, prices, reads = chain.query, self._prices, []
         for request in requests:
             if request.memory_node != qp.memory.node:
@@ -169,6 +167,8 @@ class SimulatedNetwork:
             length = request.length_bytes
             price = prices.get(length) or self._price(length)
             reads.append(_Read(qp, query, request.tag, length, request.signaled, price))
+        nic.doorbells += 1
+        nic.add_outstanding(len(reads), now)
         costs = self.costs
         if costs.is_free:
             for read in reads:

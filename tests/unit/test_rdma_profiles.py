@@ -1,0 +1,105 @@
+"""Hardware profiles: what comes with riftsim, conversion to integers, refusals that name file and key."""
+
+import dataclasses
+from importlib import resources
+
+import pytest
+import yaml
+
+from riftsim.errors import ConfigError
+from riftsim.rdma.description import READ_SIZES_BYTES, benchmark_read_us, describe
+from riftsim.rdma.profiles import list_profiles, load_profile
+
+
+@pytest.fixture
+def content():
+    return yaml.safe_load((resources.files("riftsim") / "configs/hardware/connectx5-100g.yaml").read_text("utf-8"))
+
+
+def write(tmp_path, content):
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+def test_every_profile_loads_with_integers_and_sources():
+    assert list_profiles() == ["connectx5-100g", "connectx6-200g", "cxl-like", "ideal"]
+    for name in list_profiles():
+        profile = load_profile(name)
+        assert profile.name == name
+        for costs in (profile.network, profile.cpu):
+            assert all(isinstance(getattr(costs, field.name), int) for field in dataclasses.fields(costs))
+        assert all(constant.source for _, _, constant in profile.constants())
+
+
+def test_only_the_ideal_profile_is_free():
+    assert [load_profile(name).network.is_free for name in list_profiles()] == [False, False, False, True]
+    assert set(dataclasses.astuple(load_profile("ideal").cpu)) == {0}
+
+
+def test_conversion(tmp_path, content):
+    content["link"]["rate_gbps"]["value"] = 200
+    content["nic"]["wr_service_ns"]["value"] = 9.1
+    profile = load_profile(write(tmp_path, content))
+    assert profile.network.link_ps_per_kib == 40 * 1024
+    assert profile.network.request_wire_ps == 98 * 40
+    assert profile.network.wr_service_ps == 9_100
+
+
+def test_cpu_constants_are_scaled_from_the_clock_on_which_they_were_measured(tmp_path, content):
+    content["cpu"]["insertion_ns"] |= {"value": 10, "measured_ghz": 3.0}
+    content["cpu"]["merge_ns"] |= {"value": 10, "measured_ghz": None}
+    path = write(tmp_path, content)
+    cpu = load_profile(path).cpu
+    assert (cpu.insertion_ps, cpu.merge_ps) == (15_000, 10_000)
+    used = {row.key: row.used for row in describe(path).constants}
+    assert (used["insertion_ns"], used["merge_ns"]) == (15.0, 10)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "change", "message"),
+    [
+        ("nic", "qp_service_ns", {"unit": "us"}, r"nic.qp_service_ns: found unit 'us', expected 'ns'"),
+        ("link", "mtu_bytes", {"value": -1}, r"link.mtu_bytes: found -1, expected a value of at least 0"),
+        ("link", "mtu_bytes", {"value": 0}, r"link.mtu_bytes: found 0, expected at least 1"),
+        ("link", "mtu_bytes", {"value": 10.5}, r"link.mtu_bytes: found 10.5, expected a whole number"),
+        ("link", "rate_gbps", {"value": 0}, r"link.rate_gbps: found no serialisation time"),
+        ("pcie", "read_ns", {"kind": "guessed"}, r"guessed.*pcie.read_ns.kind"),
+        ("pcie", "read_ns", {"source": " "}, r"pcie.read_ns: the source is empty"),
+        ("pcie", "read_ns", {"measured_ghz": 2.0}, r"pcie.read_ns: measured_ghz is for times of the CPU"),
+        ("cpu", "clock_ghz", {"value": 0}, r"cpu.clock_ghz: found 0, expected a positive clock"),
+        ("cpu", "merge_ns", {"note": "x"}, r"unknown field `note`.*cpu.merge_ns"),
+    ],
+)
+def test_a_bad_constant_is_refused_by_file_and_key(tmp_path, content, section, key, change, message):
+    content[section][key] |= change
+    with pytest.raises(ConfigError, match=rf"mine.yaml: .*{message}"):
+        load_profile(write(tmp_path, content))
+
+
+def test_missing_and_unknown_keys_are_named(tmp_path, content):
+    del content["cpu"]["list_ns"]
+    with pytest.raises(ConfigError, match=r"mine.yaml: .*list_ns.*\$\.cpu"):
+        load_profile(write(tmp_path, content))
+    with pytest.raises(ConfigError, match=r"no hardware profile 'nonesuch'.*connectx5-100g"):
+        load_profile("nonesuch")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"broken.yaml: cannot be read as YAML"):
+        load_profile(broken)
+
+
+def test_latency_shape_follows_from_the_stages():
+    """Published, scaled to 100G: 0.23-0.26 ns/B within a packet, 0.085-0.096 beyond; M01: 128 bytes in 2-3 us."""
+    profile = load_profile("connectx5-100g")
+    latency = {size: benchmark_read_us(profile, size) for size in READ_SIZES_BYTES}
+    assert 2.0 <= latency[128] <= 3.0
+    assert 0.225 <= (latency[1024] - latency[128]) * 1000 / 896 <= 0.26
+    assert 0.085 <= (latency[65536] - latency[2048]) * 1000 / 63488 <= 0.096
+
+
+def test_description_adds_up():
+    shown = describe("connectx5-100g")
+    (row,) = (row for row in shown.latencies if row.length_bytes == 128)
+    assert sum(stage.time_ns for stage in shown.stages) == pytest.approx(row.network_us * 1000)
+    assert row.published_us["ConnectX-3 40G, MTU 4096"] == 1.80
