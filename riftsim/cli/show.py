@@ -37,7 +37,7 @@ def _profile_show(options: argparse.Namespace) -> int:
         from riftsim.rdma.profiles import list_profiles
 
         return _print_names(list_profiles(), options.json)
-    from riftsim.rdma.profiles import describe
+    from riftsim.rdma.description import describe
 
     sections = describe(options.name)
     if options.json:
@@ -52,7 +52,14 @@ def _print_rows(title: str, rows: list[dict]) -> None:
     if not rows:
         return
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    columns = [Column(key, numeric=any(isinstance(row.get(key), int | float) for row in rows)) for key in keys]
+    columns = [
+        Column(
+            key,
+            numeric=any(isinstance(row.get(key), int | float) for row in rows),
+            wraps=any(len(str(row.get(key))) > 40 for row in rows),
+        )
+        for key in keys
+    ]
     print_table(columns, [[_cell(row.get(key)) for key in keys] for row in rows], title=title)
 
 

@@ -12,11 +12,14 @@ class LatencySet:
 
     Attributes
     ----------
+    label : str
+        Short heading.
     device, source : str
     points_us : dict of int to float
         Bytes to microseconds, one read outstanding, as a benchmark on the CPU sees it.
     """
 
+    label: str
     device: str
     source: str
     points_us: dict[int, float]
@@ -24,6 +27,7 @@ class LatencySet:
 
 LATENCY_SETS = (
     LatencySet(
+        "CX-3 56G",
         "ConnectX-3 FDR 56G, MTU 2048",
         "ib_read_lat table",
         {
@@ -32,6 +36,7 @@ LATENCY_SETS = (
         },
     ),
     LatencySet(
+        "CX-3 40G",
         "ConnectX-3 40G, MTU 4096",
         "ib_read_lat table",
         {
@@ -39,9 +44,9 @@ LATENCY_SETS = (
             2048: 3.42, 4096: 5.18, 8192: 6.36, 16384: 8.68, 65536: 23.40,
         },
     ),
-    LatencySet("mlx5 InfiniBand", "perftest issue 131", {8: 1.91}),
-    LatencySet("mlx5 RoCE, MTU 1024, virtual function", "ib_read_lat in a pod", {8: 2.69}),
-    LatencySet("ConnectX-5 100G, RiftANN testbed (2-3 us)", "RiftANN section 1 (M01), the middle of the range", {128: 2.5}),
+    LatencySet("mlx5 IB", "mlx5 InfiniBand", "perftest issue 131", {8: 1.91}),
+    LatencySet("mlx5 RoCE", "mlx5 RoCE, MTU 1024", "ib_read_lat in a pod, virtual function", {8: 2.69}),
+    LatencySet("RiftANN", "ConnectX-5 100G", "RiftANN section 1 (M01): 2-3 us, here the middle", {128: 2.5}),
 )  # fmt: skip
 
 

@@ -52,8 +52,9 @@ def test_cpu_constants_are_scaled_from_the_clock_on_which_they_were_measured(tmp
     path = write(tmp_path, content)
     cpu = load_profile(path).cpu
     assert (cpu.insertion_ps, cpu.merge_ps) == (15_000, 10_000)
-    used = {row.key: row.used for row in describe(path).constants}
-    assert (used["insertion_ns"], used["merge_ns"]) == (15.0, 10)
+    constants = next(iter(describe(path).values()))
+    used = {row["constant"]: row["used"] for row in constants}
+    assert (used["cpu.insertion_ns"], used["cpu.merge_ns"]) == (15.0, 10)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,9 @@ def test_latency_shape_follows_from_the_stages():
 
 
 def test_description_adds_up():
-    shown = describe("connectx5-100g")
-    (row,) = (row for row in shown.latencies if row.length_bytes == 128)
-    assert sum(stage.time_ns for stage in shown.stages) == pytest.approx(row.network_us * 1000)
-    assert row.published_us["ConnectX-3 40G, MTU 4096"] == 1.80
+    constants, stages, latencies = describe("connectx5-100g").values()
+    assert all(row["source"] for row in constants)
+    (row,) = (row for row in latencies if row["bytes"] == 128)
+    assert sum(stage["ns"] for stage in stages) == pytest.approx(row["network"] * 1000)
+    assert row["CX-3 40G"] == 1.80
+    assert row["mlx5 IB"] is None
