@@ -1,5 +1,6 @@
 """From a configuration to objects, and from objects to the result of a run: the only place where all parts meet."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,13 +11,13 @@ import msgspec
 import numpy as np
 
 from riftsim import plugins
-from riftsim.artifacts import ArtifactStore
+from riftsim.artifacts import Artifact, ArtifactStore
 from riftsim.computenode.budget import MemoryBudget
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import Balancing, CpuBudget
-from riftsim.config.schema import ClosedLoad, ConstantLoad, ExperimentConfig, IndexFileConfig, LocalDriver, PluginConfig
+from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig, IndexFileConfig, LocalDriver, PluginConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError, DataError
 from riftsim.index.diskann_io import read_memory_index
@@ -33,9 +34,12 @@ from riftsim.quantize.store import codes_for
 from riftsim.rdma.profiles import load_profile
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer, Blocked
-from riftsim.systems import async_vamana, in_memory_vamana, remote_vamana
+from riftsim.search.progress import progress_of
+from riftsim.systems import async_vamana, in_memory_vamana, remote_vamana, riftann
+from riftsim.systems.alpha import Ratios, calibration_search, measure_ratios
 from riftsim.systems.context import System, SystemContext
-from riftsim.workload.arrivals import constant_arrivals_ps, poisson_arrivals_ps
+from riftsim.units import PS_PER_MS, PS_PER_US
+from riftsim.workload.arrivals import constant_arrivals_ps, phased_arrivals_ps, poisson_arrivals_ps
 from riftsim.workload.datasets import Dataset, load_dataset
 from riftsim.workload.groundtruth import recall
 
@@ -43,6 +47,7 @@ _SYSTEMS: dict[str, Callable[..., System]] = {
     "in_memory_vamana": in_memory_vamana.build,
     "remote_vamana": remote_vamana.build,
     "async_vamana": async_vamana.build,
+    "riftann": riftann.build,
 }
 
 
@@ -70,6 +75,15 @@ class SearchIndex:
     codec: Codec
     codes: np.ndarray
     facts: dict
+
+    def rows_of(self, ids: np.ndarray) -> np.ndarray:
+        """Rows of the index for rows of the data set (integers of any shape); the data set's own where they are the same."""
+        if self.ids is None:
+            return ids
+        rows = np.full(int(max(self.ids.max(), ids.max())) + 1, -1, np.int64)
+        shown = np.ones(len(self.ids), bool) if not len(self.hidden) else self.hidden == 0
+        rows[self.ids[shown]] = np.flatnonzero(shown)
+        return rows[ids]
 
 
 def prepare(
@@ -115,7 +129,7 @@ def run_point(
     dataset = _dataset(config, data_dir, store)
     index = _search_index(config, dataset, store)
     region = _region(config, index)
-    context = _context(config, dataset, index, region)
+    context = search_context(config, dataset, index, region, store)
     system = build_system(config, context)
     budget = _memory_budget(config, index, region, system)
     facts = {"dataset": _dataset_facts(dataset), **index.facts, "memory_nodes": region.accounting()}
@@ -127,12 +141,14 @@ def run_point(
         order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
         answers = run_local(system.new_program, order.tolist(), on_progress)
         columns: dict[str, np.ndarray] = {}
+        windows = None
         facts["driver"] = "local"
     else:
         simulated = _simulate(config, dataset, index, region, system, on_progress)
         order = np.array([run.query for run in simulated.runs])
         answers = [run.answer for run in simulated.runs]
         columns = _time_columns(simulated)
+        windows = simulated.windows
         facts |= {"driver": "sim", "engine": "simpy", "qps": simulated.throughput_qps, **simulated.facts}
     ended = time.perf_counter(), time.process_time()
     facts |= {
@@ -142,7 +158,7 @@ def run_point(
         "wall_s": ended[0] - ready[0],
         "cpu_s": ended[1] - ready[1],
     }
-    return _result(config, dataset, index, order, answers, columns, facts)
+    return _result(config, dataset, index, order, answers, columns, windows, facts)
 
 
 # ---------------------------------------------------------------- data, index, memory
@@ -258,7 +274,10 @@ def _region(config: ExperimentConfig, index: SearchIndex) -> Region:
     return build_region(index.vectors, index.graph.neighbors, index.graph.degrees, placement)
 
 
-def _context(config: ExperimentConfig, dataset: Dataset, index: SearchIndex, region: Region) -> SystemContext:
+def search_context(
+    config: ExperimentConfig, dataset: Dataset, index: SearchIndex, region: Region, store: ArtifactStore
+) -> SystemContext:
+    """Bring together what a system is built from."""
     codec, layout = index.codec, region.layout
     metric = METRIC_CODES[dataset.metric]
     remote = RemoteIndex(
@@ -280,7 +299,10 @@ def _context(config: ExperimentConfig, dataset: Dataset, index: SearchIndex, reg
     def fill(query: np.ndarray, table: np.ndarray) -> None:
         fill_table(codec.kind, metric, query, layout.dimension, codec.chunk_starts, codec.parameters, table)
 
-    return SystemContext(
+    def calibrated_alpha(delta: float, list_size: int) -> float:
+        return stored_ratios(config, dataset, index, context, list_size, store).alpha(delta)
+
+    context = SystemContext(
         vectors=index.vectors,
         queries=np.array(dataset.queries, order="C"),
         metric=metric,
@@ -291,7 +313,57 @@ def _context(config: ExperimentConfig, dataset: Dataset, index: SearchIndex, reg
         table_entries=codec.table_entries,
         list_size=config.search.L,
         k=config.search.k,
+        threads=config.cluster.threads,
+        queries_per_thread=config.cluster.queries_per_thread,
+        calibrated_alpha=calibrated_alpha,
     )
+    return context
+
+
+def stored_ratios(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    index: SearchIndex,
+    context: SystemContext,
+    list_size: int,
+    store: ArtifactStore,
+) -> Ratios:
+    """Ratios of compact to exact distance on the calibration queries, from the cache if they are there.
+
+    Raises
+    ------
+    ConfigError
+        If the metric has no distances whose ratio the rule could use, or there are no calibration queries.
+    """
+    if dataset.metric == "ip":
+        raise ConfigError("verification.kind: 'calibrated' needs a metric with distances (l2, cosine); the data set has 'ip'")
+    if not len(dataset.calibration):
+        raise ConfigError(f"verification.alpha: '{dataset.name}' has no calibration queries; give alpha a value")
+    recipe = {
+        "dataset": dataset.fingerprint,
+        "calibration": hashlib.sha256(np.ascontiguousarray(dataset.calibration).tobytes()).hexdigest(),
+        "index": _plain(config.index),
+        "codes": _plain(config.codes),
+        "k": context.k,
+        "L": list_size,
+    }
+
+    def make() -> Artifact:
+        queries = np.array(dataset.calibration, order="C")
+        search = calibration_search(context, queries, list_size)
+        truth = dataset.calibration_truth
+
+        def compact(query: int, ids: np.ndarray) -> np.ndarray:
+            return index.codec.distances(queries[query], index.codes[ids])
+
+        true_ids = index.rows_of(truth.ids[:, : context.k])
+        measured = measure_ratios(search, true_ids, truth.distances[:, : context.k], compact)
+        return Artifact(
+            {"ratios": measured.ratios, "query": measured.query}, {"asked": measured.asked, "zero": measured.zero}
+        )
+
+    kept = store.get_or_make("alpha-ratios", recipe, make)
+    return Ratios(kept.arrays["ratios"], kept.arrays["query"], kept.facts["asked"], kept.facts["zero"])
 
 
 def build_system(config: ExperimentConfig, context: SystemContext) -> System:
@@ -344,6 +416,8 @@ def _simulate(
     if isinstance(load, ClosedLoad):
         concurrency = load.concurrency
         warmup += concurrency * cluster.compute_nodes
+    elif isinstance(load, BurstLoad):
+        arrivals_ps, warmup, measured = _burst(config)
     else:
         rate_qps = load.rate_qps * cluster.compute_nodes
         count = warmup + 2 * measured + cluster.threads
@@ -358,6 +432,7 @@ def _simulate(
         balancing=Balancing(Fixed()),
         compute_nodes=cluster.compute_nodes,
         memory_nodes=cluster.memory_nodes,
+        signal_last_only=cluster.signalling == "last",
     )
     return run_simulated(
         replace(simulated, **system.cluster_changes),
@@ -367,8 +442,22 @@ def _simulate(
         measured=measured,
         concurrency=concurrency,
         arrivals_ps=arrivals_ps,
+        sample_ps=round(config.driver.sample_us * PS_PER_US),
         on_progress=on_progress,
     )
+
+
+def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int]:
+    """Arrival times of a burst, and how many of them come before it is measured and while it is."""
+    load = config.load
+    rate_qps = load.rate_qps * config.cluster.compute_nodes
+    warm_ms = max(1.0, 1e3 * (config.warmup_queries + 2 * config.cluster.threads) / rate_qps)
+    lengths_ms = (warm_ms, load.before_ms, load.burst_ms, load.after_ms, max(warm_ms, load.after_ms))
+    rates_qps = (rate_qps, rate_qps, rate_qps * load.factor, rate_qps, rate_qps)
+    lengths_ps = [round(length * PS_PER_MS) for length in lengths_ms]
+    times_ps = phased_arrivals_ps(list(zip(lengths_ps, rates_qps, strict=True)), config.seed)
+    warmup = int(np.searchsorted(times_ps, lengths_ps[0]))
+    return times_ps, warmup, int(np.searchsorted(times_ps, sum(lengths_ps[:4]))) - warmup
 
 
 def _time_columns(simulated: SimulatedRun) -> dict[str, np.ndarray]:
@@ -392,6 +481,7 @@ def _result(
     order: np.ndarray,
     answers: list[Answer],
     columns: dict[str, np.ndarray],
+    windows: dict[str, np.ndarray] | None,
     facts: dict,
 ) -> PointResult:
     ids = np.stack([answer.ids for answer in answers])
@@ -401,7 +491,8 @@ def _result(
     counts = {name: np.array([answer.counts.get(name, 0) for answer in answers], np.int64) for name in names}
     strict, with_ties = recall(ids, dataset.truth.take(order), config.search.k, dataset.base, dataset.queries[order])
     queries = {"query": order.astype(np.int64), **columns, **counts, "recall": strict, "recall_ties": with_ties}
-    return PointResult(queries, ids, np.stack([answer.distances for answer in answers]), None, facts)
+    facts["progress"] = progress_of([answer.trail for answer in answers if answer.trail is not None])
+    return PointResult(queries, ids, np.stack([answer.distances for answer in answers]), windows, facts)
 
 
 def _plain(block: msgspec.Struct) -> dict[str, Any]:

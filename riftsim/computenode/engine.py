@@ -90,6 +90,8 @@ class ComputeNode:
     memory_nodes : int
     budget : CpuBudget
     balancing : Balancing
+    signal_last_only : bool
+        Whether only the last read of a chain asks for a completion entry.
     new_program : callable
         Makes a search program; programs are reused.
     on_finish : callable
@@ -106,6 +108,7 @@ class ComputeNode:
         memory_nodes: int,
         budget: CpuBudget,
         balancing: Balancing,
+        signal_last_only: bool,
         new_program: Callable[[], Program],
         on_finish: Callable[[QueryRun], None],
     ):
@@ -115,6 +118,7 @@ class ComputeNode:
         self._node = node
         self._budget = budget
         self._balancing = balancing
+        self._signal_last_only = signal_last_only
         self._new_program = new_program
         self._on_finish = on_finish
         self._idle_programs: list[Program] = []
@@ -291,7 +295,9 @@ class ComputeNode:
                 at_ps, EventKind.HANDOVER, self._node, run.ordinal, step.tasks[0].number, self._hand_over, (thread, run, step.tasks)
             )
         if step.work.lists:
-            at_ps += self._count_lists(run, step.work.lists)
+            control_ps = self._count_lists(run, step.work.lists)
+            run.evaluation_ps += control_ps
+            at_ps += control_ps
         run.idle_from_ps = at_ps
         run.blocked = step.blocked
         if step.done:
@@ -308,10 +314,17 @@ class ComputeNode:
             if not mine:
                 continue
             at_ps += self._cpu.post_ps(len(mine))
+            last = mine[-1] if self._signal_last_only else None
             chain = Chain(
                 run.ordinal,
                 [
-                    WorkRequest(run.ordinal << _TAG_BITS | read.tag, memory_node, read.offset_bytes, read.length_bytes)
+                    WorkRequest(
+                        run.ordinal << _TAG_BITS | read.tag,
+                        memory_node,
+                        read.offset_bytes,
+                        read.length_bytes,
+                        last is None or read is last,
+                    )
                     for read in mine
                 ],
             )

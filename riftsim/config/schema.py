@@ -115,7 +115,115 @@ class AsyncVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag=
     """Exact vectors of expanded nodes only, or of every node that was in the candidate list after a round."""
 
 
-SystemConfig = InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | PluginConfig
+class ExpansionOnly(Block, kw_only=True, frozen=True, tag_field="kind", tag="expansion-only"):
+    """Exact vectors of expanded nodes only."""
+
+
+class Calibrated(Block, kw_only=True, frozen=True, tag_field="kind", tag="calibrated"):
+    """And of candidates whose compact distance is at most alpha times the k-th exact one (section 3.2)."""
+
+    alpha: Annotated[float, Meta(ge=1.0)] | None = None
+    """Of the rule; by default the quantile that covers ``1 - delta`` on the calibration queries."""
+    delta: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.001
+    """Share of discovered true neighbours that the calibration may miss; the paper covers 99.90 %."""
+    calibration_L: Positive = 64
+    """Candidate-list size of the searches that calibrate alpha: one alpha per data set, as in the paper."""
+
+
+class VerifyAll(Block, kw_only=True, frozen=True, tag_field="kind", tag="verify-all"):
+    """And of every node that ever entered the candidate list."""
+
+
+class WaitAllGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="wait-all"):
+    """Expand only when nothing is unfinished."""
+
+
+class BacklogGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="u-only"):
+    """Expand while at most ``bound`` evaluations are unfinished."""
+
+    bound: NonNegative = 32
+    """B of section 4.6."""
+
+
+class RatioGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="rho-only"):
+    """Expand while at most a share ``theta`` of recent evaluations inserted."""
+
+    theta: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.05
+    """Of section 4.6."""
+    history: Positive = 64
+    """H: evaluations in the rolling history."""
+
+
+class ImpactGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="impact-aware"):
+    """Expand while the estimated updates hidden by unfinished evaluations are few (section 3.3)."""
+
+    epsilon: Annotated[float, Meta(ge=0.0)] = 1.0
+    """Most hidden updates, as estimated."""
+    history: Positive = 64
+    """H: evaluations in the rolling history."""
+    max_unfinished: NonNegative = 128
+    """U_max."""
+
+
+class Ungated(Block, kw_only=True, frozen=True, tag_field="kind", tag="ungated"):
+    """Always expand."""
+
+
+class FixedBalancing(Block, kw_only=True, frozen=True, tag_field="kind", tag="fixed"):
+    """Workers and window keep their starting values."""
+
+
+class AdaptiveBalancing(Block, kw_only=True, frozen=True, tag_field="kind", tag="adaptive"):
+    """The defer-ratio controller (section 3.4, Algorithm 1)."""
+
+    theta_low: Annotated[float, Meta(ge=0.0)] = 0.30
+    """Below it workers are given back, then the window grows."""
+    theta_high: Annotated[float, Meta(ge=0.0)] = 0.65
+    """Above it a worker is added, else the window shrinks."""
+    interval: Positive = 32
+    """Completed expansions between two control points."""
+    counted: Literal["compute-node", "query"] = "compute-node"
+    """Whether completions are counted over the compute node (which the printed defer ratios fit) or per query."""
+    min_workers: Positive = 1
+    """Least T_q."""
+    max_workers: Positive = 6
+    """Most T_q."""
+    min_window: Positive = 1
+    """Least W_R."""
+    max_window: Positive = 8
+    """Most W_R."""
+
+
+class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="riftann"):
+    """RiftANN (section 3): calibrated pipeline, impact-aware traversal, pipeline balancing."""
+
+    window: Annotated[int, Meta(ge=1, le=32)] = 8
+    """W_R at the start of a query; section 4.5 uses 8."""
+    window_counts: Literal["reads", "expansions"] = "expansions"
+    """What a slot of the window is: any read (the text's words), or an awaited expansion (which the printed waits fit)."""
+    verification_window: Positive = 8
+    """Most verification reads in flight where the window counts expansions."""
+    record_reads: Literal["state-driven", "full-record"] = "state-driven"
+    """Read only the fields that are missing, or always whole records."""
+    verification: ExpansionOnly | Calibrated | VerifyAll = Calibrated()
+    """Which exact vectors are read besides those of expanded nodes."""
+    gate: WaitAllGate | BacklogGate | RatioGate | ImpactGate | Ungated | PluginConfig = ImpactGate()
+    """When the next expansion may start."""
+    balancing: FixedBalancing | AdaptiveBalancing | PluginConfig = AdaptiveBalancing()
+    """How window and workers follow the load."""
+    workers: NonNegative = 6
+    """Most threads in the shared evaluation pool; 0 lets main threads evaluate by themselves."""
+    workers_per_query: Positive = 2
+    """T_q at the start of a query."""
+    split: Literal["dynamic", "static"] = "dynamic"
+    """Whether workers take cores as the load leaves them, or have cores of their own beside the main threads."""
+    main_threads_help: bool = True
+    """Whether a main thread with nothing else to do evaluates its own tasks while all workers are busy."""
+    chunk: NonNegative = 0
+    """Most neighbours per evaluation task; 0 makes one task of each adjacency list."""
+
+
+SystemConfig = InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | RiftAnnConfig | PluginConfig
 
 
 class SearchConfig(Block, kw_only=True, frozen=True):
@@ -154,6 +262,8 @@ class ClusterConfig(Block, kw_only=True, frozen=True):
     """CPU threads per compute node."""
     queries_per_thread: Positive = 1
     """Queries that one main thread multiplexes."""
+    signalling: Literal["every", "last"] = "every"
+    """Which reads of a chain ask for a completion entry; with ``last`` the earlier ones are seen with the last."""
     memory_budget_gb: Annotated[float, Meta(gt=0.0)] = 24.0
     """Compute-side memory for codes, tables and per-query state, in 1e9 bytes."""
 
@@ -179,7 +289,22 @@ class ConstantLoad(Block, kw_only=True, frozen=True, tag_field="kind", tag="cons
     """Arrivals per second and compute node."""
 
 
-LoadConfig = ClosedLoad | PoissonLoad | ConstantLoad
+class BurstLoad(Block, kw_only=True, frozen=True, tag_field="kind", tag="burst"):
+    """Open loop: Poisson arrivals whose rate is multiplied for a while, then falls back (section 4.7)."""
+
+    rate_qps: Annotated[float, Meta(gt=0.0)]
+    """Steady arrivals per second and compute node."""
+    factor: Annotated[float, Meta(gt=0.0)] = 2.0
+    """Of the rate during the burst."""
+    before_ms: Annotated[float, Meta(ge=0.0)] = 50.0
+    """Steady time measured before the burst."""
+    burst_ms: Annotated[float, Meta(gt=0.0)] = 50.0
+    """Length of the burst."""
+    after_ms: Annotated[float, Meta(ge=0.0)] = 50.0
+    """Steady time measured after it."""
+
+
+LoadConfig = ClosedLoad | PoissonLoad | ConstantLoad | BurstLoad
 
 
 class LocalDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="local"):
@@ -191,6 +316,8 @@ class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
 
     engine: Literal["auto", "simpy"] = "auto"
     """Event loop; ``auto`` takes the fastest that has every policy of the run."""
+    sample_us: Annotated[float, Meta(ge=0.0)] = 0.0
+    """Record the state of the compute nodes every so many microseconds of simulated time; 0 records none."""
 
 
 DriverConfig = LocalDriver | SimDriver

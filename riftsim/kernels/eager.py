@@ -50,6 +50,9 @@ def _free_for_verification(state):
     numbers = state.numbers
     if state.rules[q.RULE_WINDOW_COUNTS] == q.WINDOW_OF_READS:
         return numbers[q.WINDOW] - numbers[q.IN_FLIGHT]
+    # Behind expansions: only slots that they leave free let verifications ride along.
+    if numbers[q.WINDOW] <= numbers[q.AWAITED]:
+        return 0
     return state.rules[q.RULE_VERIFY_CAP] - (numbers[q.IN_FLIGHT] - numbers[q.AWAITED])
 
 
@@ -103,8 +106,10 @@ def next_chain(state, index):
         expansion = admit_expansion(state)
         if status & q.HAS_ADJACENCY:
             if not _join_read(state, node, expansion):
+                pending = numbers[q.PENDING_TAIL]
                 take_kept_list(state, index, node, expansion)
-            kept += 1
+                if numbers[q.PENDING_TAIL] > pending:  # else it took no room, and nothing would call for a new decision
+                    kept += 1
             continue
         if status & q.WANTED and not status & q.HAS_VECTOR:
             numbers[q.REQUESTS_MERGED] += 1

@@ -36,12 +36,12 @@ def gate_open(kind, bound, limit_ppm, inserted, completed, unfinished):
     Returns
     -------
     bool
-        With nothing unfinished every policy but the external one is open.
+        With nothing unfinished every policy is open.
     """
-    if kind == GATE_EXTERNAL:
-        return bound != 0
     if unfinished == 0 or kind == GATE_UNGATED:
         return True
+    if kind == GATE_EXTERNAL:
+        return bound != 0
     if kind == GATE_BACKLOG:
         return unfinished <= bound
     if kind == GATE_RATIO:

@@ -73,13 +73,15 @@ def begin(state, index, query, window):
     numbers[q.WINDOW] = window
     state.node_ids[:] = -1
     state.flight_tags[:] = -1
-    state.trail[0, :] = 0
     see(state, np.int32(index.start))
     state.pending_ids[0] = index.start
     numbers[q.PENDING_TAIL] = 1
     _open_task(state, 0, 1, 0)
     evaluate_task(state, index, query, 0)
     merge_task(state, 0)
+    # The start node is nobody's neighbour.
+    numbers[q.GENERATED] = 0
+    state.trail[0, :] = 0
 
 
 # ---------------------------------------------------------------- asking
@@ -436,3 +438,11 @@ def region_starts(state, index, count, starts):
     for i in range(count):
         out = state.outbox[i]
         starts[i] = index.region_bases[out[q.OUT_MEMORY_NODE]] + out[q.OUT_OFFSET]
+
+
+@kernel
+def statuses(state, nodes, out):
+    """Status bits of ``nodes`` (int32 (m,)), 0 for those not seen, into ``out`` (uint8 (m,))."""
+    for i in range(nodes.shape[0]):
+        slot = node_slot(state.node_ids, nodes[i])
+        out[i] = state.node_status[slot] if state.node_ids[slot] == nodes[i] else 0

@@ -1,9 +1,12 @@
 """Impact-aware asynchronous search as a program (RiftANN, sections 3.2 and 3.3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.eager import count_dropped, merge_tasks, next_chain
 from riftsim.kernels.gate import GATE_IMPACT, PER_UNIT
@@ -54,6 +57,19 @@ class EagerRules:
     chunk: int = 0
 
 
+class GateView(NamedTuple):
+    """What a gate policy may see of a query."""
+
+    unfinished: int
+    """U: evaluations queued or running."""
+    inserted: int
+    """Of the recent completed evaluations, those that inserted into the candidate list."""
+    completed: int
+    """Recent completed evaluations, at most H."""
+    expansions: int
+    """Expansions so far."""
+
+
 class EagerSearch(GraphSearch):
     """Reads on while evaluations are unfinished, as far as the gate lets it.
 
@@ -66,6 +82,9 @@ class EagerSearch(GraphSearch):
         As for ``GraphSearch``.
     rules : EagerRules
         Settings.
+    gate_policy : callable or None
+        A gate in Python, with ``rules.gate`` = ``GATE_EXTERNAL``: given a ``GateView``, whether expansions may start. It is
+        asked once per decision, and is open whatever it says when nothing is unfinished.
     """
 
     def __init__(
@@ -78,7 +97,10 @@ class EagerSearch(GraphSearch):
         list_size: int,
         k: int,
         rules: EagerRules,
+        gate_policy: Callable[["GateView"], bool] | None = None,
     ):
+        if not 1 <= rules.window <= rules.max_window:
+            raise ConfigError(f"window: found {rules.window}, expected 1 to max_window = {rules.max_window}")
         outstanding = rules.max_window + (
             rules.verify_cap if rules.window_counts == q.WINDOW_OF_EXPANSIONS else 0
         )
@@ -104,6 +126,8 @@ class EagerSearch(GraphSearch):
             },
         )
         self._first_window = rules.window
+        self._max_window = rules.max_window
+        self._gate_policy = gate_policy
         self._next_task = 0
 
     def start(self, query_index: int) -> Step:
@@ -116,18 +140,30 @@ class EagerSearch(GraphSearch):
 
     def receive(self, reads: list[int], tasks: list[int]) -> Step:
         """Take in completed reads, merge completed evaluations, then decide once."""
-        before = self._state.numbers[WORK].tolist()
+        self._require_in_flight(reads)
+        self._require_open(tasks)
+        before = self._state.numbers[WORK].copy()
         if reads:
             tags, starts = self._locations(reads)
             self._growing(receive, self._index, self._query, self._index.region, tags, starts, len(tags))
         if tasks:
             numbers = np.array(tasks, np.int64)
             self._growing(merge_tasks, self._index, self._query, numbers, len(numbers), True)
-        now = self._state.numbers[WORK].tolist()
-        lists, neighbors, merged, exact, insertions = (b - a for a, b in zip(before, now, strict=True))
-        return self._decide(
-            Work(lists=lists, neighbors=neighbors, exact=exact, merged=merged, insertions=insertions)
-        )
+        step = self._decide(Work())
+        # After the decision, which takes in lists itself where they came with whole records.
+        lists, neighbors, merged, exact, insertions = (self._state.numbers[WORK] - before).tolist()
+        work = step.work._replace(lists=lists, neighbors=neighbors, exact=exact, merged=merged, insertions=insertions)
+        return step._replace(work=work)
+
+    def _require_open(self, tasks: list[int]) -> None:
+        """Refuse tasks that were never handed over, or that completed before or twice, before anything changes."""
+        numbers, ring = self._state.numbers, self._state.tasks
+        for number in tasks:
+            known = numbers[q.TASK_HEAD] <= number < numbers[q.TASK_TAIL]
+            if not known or ring[number & (len(ring) - 1), q.TASK_MERGED]:
+                raise ProtocolError(f"evaluation task {number} completed, but no such task is open")
+        if len(set(tasks)) < len(tasks):
+            raise ProtocolError(f"evaluation tasks {tasks} completed; expected every number once")
 
     def counters(self) -> tuple[int, int, int]:
         """Unfinished evaluations, those generated since the last control point, and W_R (section 3.4)."""
@@ -136,6 +172,8 @@ class EagerSearch(GraphSearch):
 
     def apply(self, window: int) -> None:
         """Set W_R and begin a new control interval."""
+        if not 1 <= window <= self._max_window:
+            raise ProtocolError(f"a controller set a window of {window} reads, expected 1 to {self._max_window}")
         self._state.numbers[q.WINDOW] = window
         self._state.numbers[q.GENERATED] = 0
 
@@ -144,18 +182,29 @@ class EagerSearch(GraphSearch):
         count_dropped(self._state)
         answer = super().answer()
         numbers = self._state.numbers
-        expansions = int(numbers[q.EXPANSIONS])
-        hidden = np.cumsum(self._state.trail[:expansions, q.TRAIL_HIDDEN])
         answer.counts.update(
             requests_merged=int(numbers[q.REQUESTS_MERGED]),
             requests_dropped=int(numbers[q.REQUESTS_DROPPED]),
             gate_closed=int(numbers[q.GATE_CLOSED]),
-            hidden_updates=int(hidden.sum()),
+            hidden_updates=int(answer.trail[:, q.TRAIL_HIDDEN].sum()),
         )
         return answer
 
+    def _ask_gate(self) -> None:
+        """Let a policy in Python answer for the coming decision."""
+        numbers = self._state.numbers
+        view = GateView(
+            unfinished=int(numbers[q.UNFINISHED]),
+            inserted=int(numbers[q.RECENT_INSERTED]),
+            completed=int(numbers[q.RECENT]),
+            expansions=int(numbers[q.EXPANSIONS]),
+        )
+        numbers[q.GATE_ANSWER] = int(bool(self._gate_policy(view)))
+
     def _decide(self, work: Work) -> Step:
         numbers = self._state.numbers
+        if self._gate_policy:
+            self._ask_gate()
         closed = int(numbers[q.GATE_CLOSED])
         count = self._growing(next_chain, self._index)
         tasks = self._new_tasks()

@@ -7,7 +7,7 @@ import numpy as np
 from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.candidates import unpack
-from riftsim.kernels.traversal import RemoteIndex, begin
+from riftsim.kernels.traversal import RemoteIndex, begin, statuses
 from riftsim.search.messages import Answer, ReadRequest
 from riftsim.search.state import grown, new_state, state_bytes
 
@@ -90,7 +90,15 @@ class GraphSearch:
         """Return the results of the search."""
         numbers = self._state.numbers
         ids, distances = unpack(self._state.results, int(numbers[q.RESULT_SIZE]))
-        return Answer(ids, distances, {name: int(numbers[at]) for name, at in _COUNTS.items()})
+        trail = self._state.trail[: int(numbers[q.EXPANSIONS])].copy()
+        trail[:, q.TRAIL_HIDDEN] = np.cumsum(trail[:, q.TRAIL_HIDDEN])
+        return Answer(ids, distances, {name: int(numbers[at]) for name, at in _COUNTS.items()}, trail)
+
+    def discovered(self, nodes: np.ndarray) -> np.ndarray:
+        """Which nodes (integers (m,)) entered the candidate list or were read during the search: bool (m,)."""
+        status = np.zeros(len(nodes), np.uint8)
+        statuses(self._state, np.asarray(nodes, np.int32), status)
+        return (status & (q.ENTERED | q.HAS_VECTOR)) != 0
 
     def _begin(self, query_index: int) -> None:
         self._query = self._queries[query_index]
@@ -108,12 +116,17 @@ class GraphSearch:
                 raise ProtocolError(f"a read or task among {arguments[-3:]} completed twice or was never posted")
             self._state = grown(self._state, answer)
 
+    def _require_in_flight(self, reads: list[int]) -> None:
+        """Refuse reads that were never posted, or that completed before or twice, before anything changes."""
+        for tag in reads:
+            if tag not in self._starts:
+                raise ProtocolError(f"read {tag} completed, but no such read is in flight")
+        if len(set(reads)) < len(reads):
+            raise ProtocolError(f"reads {reads} completed; expected every tag once")
+
     def _locations(self, reads: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Tags and places in the region (int64) of reads that completed."""
-        try:
-            starts = [self._starts.pop(tag) for tag in reads]
-        except KeyError as missing:
-            raise ProtocolError(f"read {missing} completed, but no such read is in flight") from None
+        starts = [self._starts.pop(tag) for tag in reads]
         return np.array(reads, np.int64), np.array(starts, np.int64)
 
     def _requests(self, count: int) -> tuple[ReadRequest, ...]:

@@ -89,6 +89,9 @@ class Answer(NamedTuple):
     """float32 (k,), internal distances; inf where there is no node."""
     counts: dict[str, int]
     """Counters of the query, named as the columns of its results row."""
+    trail: np.ndarray | None = None
+    """int32 (expansions, 4): for each expansion, in order, the unfinished evaluations when it was admitted, the neighbours
+    it brought, how many of them were inserted, and the updates that were hidden from it."""
 
 
 class Program(Protocol):

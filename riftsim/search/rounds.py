@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.rounds import next_round, run_rounds, take_in
 from riftsim.kernels.traversal import RemoteIndex
@@ -59,6 +60,9 @@ class RoundSearch(GraphSearch):
 
     def receive(self, reads: list[int], tasks: list[int]) -> Step:
         """Take in the reads that were seen to complete; there are no tasks."""
+        if tasks:
+            raise ProtocolError(f"tasks {tasks} completed, but a round-synchronous search hands out none")
+        self._require_in_flight(self._arrived + reads)
         self._arrived += reads
         if not self._overlapped and len(self._arrived) < self._state.numbers[q.IN_FLIGHT]:
             return Step(Work())

@@ -35,6 +35,10 @@ class SystemContext:
         Its length.
     list_size, k : int
         L and k.
+    threads, queries_per_thread : int
+        Cores of a compute node, and queries that a main thread multiplexes.
+    calibrated_alpha : callable
+        ``calibrated_alpha(delta, L) -> float``: alpha of the verification rule, from the calibration queries.
     """
 
     vectors: np.ndarray
@@ -47,6 +51,9 @@ class SystemContext:
     table_entries: int
     list_size: int
     k: int
+    threads: int
+    queries_per_thread: int
+    calibrated_alpha: Callable[[float, int], float]
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,42 @@ def constant_arrivals_ps(rate_qps: float, count: int) -> np.ndarray:
     return np.rint(np.arange(count) * mean_gap_ps).astype(np.int64)
 
 
+def phased_arrivals_ps(phases: list[tuple[int, float]], seed: int) -> np.ndarray:
+    """Draw the arrival times of a Poisson process whose rate changes from phase to phase.
+
+    Parameters
+    ----------
+    phases : list of (int, float)
+        Length of each phase in ps and its arrivals per second; the first begins at time 0.
+    seed : int
+        Seed of the run.
+
+    Returns
+    -------
+    ndarray, shape (count,), int64
+        Picoseconds, not decreasing, all within the phases.
+
+    Raises
+    ------
+    ConfigError
+        As `poisson_arrivals_ps`.
+    """
+    lengths_ps = np.array([length for length, _ in phases], np.float64)
+    expected = np.array([length / _mean_gap_ps(rate, 1) for length, rate in phases])
+    ends = np.concatenate([[0.0], np.cumsum(expected)])
+    # A process of unit rate, stretched: its time is the expected number of arrivals so far.
+    generator = stream(seed, "arrivals")
+    unit = np.zeros(0)
+    while not len(unit) or unit[-1] < ends[-1]:
+        gaps = -np.log1p(-generator.random(max(64, int(ends[-1]) // 8)))
+        unit = np.concatenate([unit, (unit[-1] if len(unit) else 0.0) + np.cumsum(gaps)])
+    unit = unit[unit < ends[-1]]
+    starts_ps = np.concatenate([[0.0], np.cumsum(lengths_ps)])
+    phase = np.searchsorted(ends, unit, side="right") - 1
+    within = (unit - ends[phase]) / expected[phase]
+    return np.rint(starts_ps[phase] + within * lengths_ps[phase]).astype(np.int64)
+
+
 def _mean_gap_ps(rate_qps: float, count: int) -> float:
     if not (math.isfinite(rate_qps) and rate_qps > 0):
         raise ConfigError(f"arrival rate is {rate_qps}, expected a positive number of queries per second")

@@ -10,6 +10,7 @@ from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.engine import Balancing, ComputeNode, CpuBudget
 from riftsim.computenode.load import ClosedLoop, OpenLoop
 from riftsim.computenode.run import QueryRun
+from riftsim.computenode.sampler import Sampler
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import Program
@@ -27,6 +28,8 @@ class SimulatedCluster:
         Cores of each compute node.
     balancing : Balancing
     compute_nodes, memory_nodes : int
+    signal_last_only : bool
+        Whether only the last read of a chain asks for a completion entry.
     """
 
     profile: HardwareProfile
@@ -35,6 +38,7 @@ class SimulatedCluster:
     balancing: Balancing
     compute_nodes: int
     memory_nodes: int
+    signal_last_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class SimulatedRun:
 
     runs: list[QueryRun]
     throughput_qps: float
+    windows: dict[str, np.ndarray] | None
     facts: dict
 
 
@@ -55,6 +60,7 @@ def run_simulated(
     measured: int,
     concurrency: int | None = None,
     arrivals_ps: np.ndarray | None = None,
+    sample_ps: int = 0,
     on_progress: Callable[[int], None] | None = None,
 ) -> SimulatedRun:
     """Simulate a load on a cluster.
@@ -72,6 +78,8 @@ def run_simulated(
         Closed loop: queries in flight per compute node.
     arrivals_ps : int64 (m,) or None
         Open loop: times of arrival, ``m > warmup + measured``.
+    sample_ps : int
+        Time between two samples of the nodes' state; 0 takes none.
     on_progress : callable or None
         Told the number of measured queries that have ended.
 
@@ -92,12 +100,14 @@ def run_simulated(
             memory_nodes=cluster.memory_nodes,
             budget=cluster.budget,
             balancing=cluster.balancing,
+            signal_last_only=cluster.signal_last_only,
             new_program=new_program,
             on_finish=load.on_finish,
         )
         for node in range(cluster.compute_nodes)
     ]
     load.begin(concurrency if arrivals_ps is None else arrivals_ps)
+    sampler = Sampler(calendar, load, sample_ps) if sample_ps else None
     calendar.run()
 
     runs = sorted(load.finished, key=lambda run: run.ordinal)
@@ -108,5 +118,7 @@ def run_simulated(
         "window_ps": window_ps,
         "events": calendar.executed,
         "network": network.counters(),
+        "worker_busy_ps": [node.pool.busy_ps for node in load.nodes],
     }
-    return SimulatedRun(runs, measured / window_ps * 1e12 if window_ps else float("inf"), facts)
+    throughput_qps = measured / window_ps * 1e12 if window_ps else float("inf")
+    return SimulatedRun(runs, throughput_qps, sampler.columns() if sampler else None, facts)
