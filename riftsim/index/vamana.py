@@ -15,7 +15,7 @@ from riftsim.rng import stream
 
 _BATCH_SHARE = 0.005  # of n; ParlayANN takes 0.02, which costs 0.002 to 0.004 recall@10 at L=10 on 100 K SIFT vectors
 _POOL = 750  # candidates that one pruning considers at most, as in DiskANN
-_CHUNK_ROWS = 8192
+_CHUNK_ROWS = 1024
 ALGORITHM = 1  # raised whenever the same input and parameters give another graph
 DTYPES = (np.uint8, np.int8, np.float32)
 

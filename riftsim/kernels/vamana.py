@@ -41,7 +41,8 @@ def choose_neighbors(
             metric, vectors, d, neighbors, width, degrees, start, vectors, point * d, keys, capacity, marks, epoch,
             fresh, evicted, counts,
         )  # fmt: skip
-        pool[:size] = keys[:size]
+        for entry in range(size):  # assigning a slice would compile numba's string formatting for its error
+            pool[entry] = keys[entry]
         dropped = counts[3]
         for back in range(min(dropped, evicted.size)):
             pool[size] = evicted[(dropped - 1 - back) % evicted.size]

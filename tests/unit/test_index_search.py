@@ -56,3 +56,19 @@ def test_arrays_that_do_not_fit():
         search_batch(VECTORS, 1, 0, CHAIN, DEGREES, 0, np.zeros((2, 1), np.float32), 4, 2)
     with pytest.raises(DataError, match="20 adjacency rows need 20"):
         search_batch(VECTORS[:5], 1, 0, CHAIN, DEGREES, 0, VECTORS[:1], 4, 2)
+
+
+def test_offsets_beyond_two_gibi_elements(tmp_path):
+    d = 960
+    n = 2**31 // d + 100
+    vectors = np.memmap(tmp_path / "sparse", np.uint8, mode="w+", shape=(n, d))  # pages never written take no space
+    vectors[n - 3 :] = np.array([[9], [5], [7]], np.uint8)
+    neighbors = np.zeros((n, 2), np.int32)
+    neighbors[0] = [n - 3, n - 2]
+    neighbors[n - 3] = [n - 1, 0]
+    degrees = np.full(n, 2, np.int32)
+    ids, distances, _ = search_batch(
+        vectors, d, 0, neighbors, degrees, 0, np.full((1, d), 7, np.uint8), 4, 3, threads=1
+    )
+    assert ids.tolist() == [[n - 1, n - 3, n - 2]]
+    assert distances.tolist() == [[0, 4 * d, 4 * d]]

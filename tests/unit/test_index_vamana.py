@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,19 @@ def test_read_only_map_gives_the_same_graph(tmp_path):
     mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
     first, second = (build_vamana(v, 0, R=8, L=16, threads=1)[0] for v in (vectors, mapped))
     assert np.array_equal(first.neighbors, second.neighbors)
+
+
+def test_peak_memory_is_at_most_three_times_vectors_and_graph():
+    build_vamana(clustered(50), 0, R=16, L=30, threads=2)
+    tracemalloc.start()
+    try:
+        vectors = clustered(10_000, d=32)
+        tracemalloc.reset_peak()
+        graph, _ = build_vamana(vectors, 0, R=16, L=30, threads=2)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes <= 3 * (vectors.nbytes + graph.nbytes)
 
 
 def test_medoid_is_the_row_nearest_to_the_mean():
