@@ -77,3 +77,29 @@ def _used(profile: HardwareProfile, constant: Constant) -> float:
     if constant.measured_ghz is None:
         return constant.value
     return constant.value * constant.measured_ghz / profile.file.cpu.clock_ghz.value
+
+
+def constants_markdown(name_or_path: str | Path, unlike: str | None = None) -> str:
+    """Return the constants of a profile as a Markdown table.
+
+    Parameters
+    ----------
+    name_or_path : str or path-like
+        As for ``load_profile``.
+    unlike : str, optional
+        Another profile: leave out the constants that are the same there, source included.
+
+    Returns
+    -------
+    str
+        Lines that end in a newline each.
+    """
+    known = {} if unlike is None else {(s, k): constant for s, k, constant in load_profile(unlike).constants()}
+    lines = ["| constant | value | kind | source |", "|---|---|---|---|"]
+    for section, key, constant in load_profile(name_or_path).constants():
+        if known.get((section, key)) != constant:
+            unit = "" if constant.unit == "1" else f" {constant.unit}"
+            clock = "" if constant.measured_ghz is None else f" at {constant.measured_ghz} GHz"
+            value = f"{constant.value}{unit}{clock}"
+            lines.append(f"| `{section}.{key}` | {value} | {constant.kind} | {constant.source} |")
+    return "".join(f"{line}\n" for line in lines)
