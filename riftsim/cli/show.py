@@ -28,7 +28,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     info.set_defaults(command=_data_info)
 
     schema = commands.add_parser("schema", help="print the JSON Schema of experiment files, for editors")
-    schema.add_argument("--markdown", action="store_true", help="print the tables of docs/configuration.md instead")
     schema.set_defaults(command=_schema)
 
 
@@ -133,10 +132,7 @@ def _dataset_facts(name: str, data_dir: Path | None, verify: bool) -> dict[str, 
 
 
 def _schema(options: argparse.Namespace) -> int:
-    from riftsim.config.reference import json_schema, reference_markdown
+    from riftsim.config.reference import json_schema
 
-    if options.markdown:
-        print(reference_markdown(), end="")
-    else:
-        print_json(json_schema())
+    print_json(json_schema())
     return 0

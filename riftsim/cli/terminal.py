@@ -50,7 +50,8 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], title:
     for row in rows:
         print()
         for column, cell in zip(columns, row, strict=True):
-            print(f"{column.title:<{width}}  {cell}")
+            if cell:
+                print(f"{column.title:<{width}}  {cell}")
 
 
 def _least_width(column: Column, index: int, rows: Sequence[Sequence[str]]) -> int:

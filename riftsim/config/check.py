@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from riftsim.config.schema import ClosedLoad, ExperimentConfig, LocalDriver, PluginConfig
+from riftsim.config.schema import AdaptiveBalancing, ClosedLoad, ExperimentConfig, LocalDriver
 from riftsim.config.yaml_file import KeyPath
 
 Problem = tuple[KeyPath, str]
@@ -13,7 +13,11 @@ Problem = tuple[KeyPath, str]
 
 def problems(config: ExperimentConfig) -> list[Problem]:
     """Return every contradiction of a configuration as the path of a key and a sentence; empty if it is sound."""
-    return [problem for check in (_search, _data, _cluster, _load, _plugins, _numbers) for problem in check(config)]
+    return [
+        problem
+        for check in (_search, _data, _cluster, _load, _balancing, _plugins, _numbers)
+        for problem in check(config)
+    ]
 
 
 def _search(config: ExperimentConfig) -> Iterator[Problem]:
@@ -39,7 +43,7 @@ def _data(config: ExperimentConfig) -> Iterator[Problem]:
 
 def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
     placement = config.cluster.placement
-    if placement.kind == "plugin" and not placement.name:
+    if placement.kind == "plugin" and placement.name is None:
         yield ("cluster", "placement", "name"), "missing, expected the entry-point name of the placement plug-in"
     if placement.kind != "plugin" and placement.name is not None:
         yield (
@@ -56,19 +60,31 @@ def _load(config: ExperimentConfig) -> Iterator[Problem]:
         yield ("load", "kind"), f"found '{kind}' with driver 'local', which has no clock; expected driver 'sim' for it"
 
 
+def _balancing(config: ExperimentConfig) -> Iterator[Problem]:
+    balancing = getattr(config.system, "balancing", None)
+    if not isinstance(balancing, AdaptiveBalancing):
+        return
+    for low, high in (("theta_low", "theta_high"), ("min_workers", "max_workers"), ("min_window", "max_window")):
+        found, limit = getattr(balancing, low), getattr(balancing, high)
+        if found > limit:
+            yield ("system", "balancing", low), f"found {found}, expected at most {high} = {limit}"
+
+
+def _values(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
+    yield path, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _values(inner, (*path, key))
+
+
 def _plugins(config: ExperimentConfig) -> Iterator[Problem]:
-    if isinstance(config.system, PluginConfig) and not config.system.name:
-        yield ("system", "name"), "found an empty name, expected the entry-point name of the system plug-in"
+    for path, value in _values(msgspec.to_builtins(config)):
+        if isinstance(value, dict) and value.get("kind") == "plugin" and value.get("name") == "":
+            yield (*path, "name"), "found an empty name, expected the entry-point name of the plug-in"
 
 
 def _numbers(config: ExperimentConfig) -> Iterator[Problem]:
     """Refuse infinities: YAML can write them, no cost or rate may be one."""
-
-    def walk(value: object, path: KeyPath) -> Iterator[Problem]:
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                yield from walk(inner, (*path, key))
-        elif isinstance(value, float) and not math.isfinite(value):
+    for path, value in _values(msgspec.to_builtins(config)):
+        if isinstance(value, float) and not math.isfinite(value):
             yield path, f"found {value}, expected a finite number"
-
-    yield from walk(msgspec.to_builtins(config), ())

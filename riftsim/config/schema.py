@@ -200,7 +200,7 @@ class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="rif
     window: Annotated[int, Meta(ge=1, le=32)] = 8
     """W_R at the start of a query; section 4.5 uses 8."""
     window_counts: Literal["reads", "expansions"] = "expansions"
-    """What a slot of the window is: any read (the text's words), or an awaited expansion (which the printed waits fit)."""
+    """A slot of the window is any read (the text's words), or an awaited expansion (which the printed waits fit)."""
     verification_window: Positive = 8
     """Most verification reads in flight where the window counts expansions."""
     record_reads: Literal["state-driven", "full-record"] = "state-driven"

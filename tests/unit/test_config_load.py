@@ -256,6 +256,12 @@ class TestChecks:
                 r"\$\.load\.kind: found 'constant' with driver",
             ),
             (["system={kind: plugin, name: ''}"], r"\$\.system\.name: found an empty name"),
+            (["cluster.placement={kind: plugin, name: ''}"], r"\$\.cluster\.placement\.name: found an empty name"),
+            (["cluster.placement.options={a: 1}"], r"\$\.cluster\.placement\.options: found options with kind"),
+            (
+                ["system.kind=riftann", "system.balancing.min_window=9"],
+                r"\$\.system\.balancing\.min_window: found 9, expected at most max_window = 8",
+            ),
         ],
     )
     def test_contradicting_keys_are_named(self, settings, message):

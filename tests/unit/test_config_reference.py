@@ -51,4 +51,4 @@ def test_every_tagged_block_has_a_kind_of_its_own():
 
 def test_the_configuration_page_is_up_to_date():
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert reference_markdown().strip() in page, "run: riftsim schema --markdown, and put it into docs/configuration.md"
+    assert reference_markdown().strip() in page, "run: python scripts/update_configuration_page.py"
