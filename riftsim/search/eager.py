@@ -8,9 +8,9 @@ import numpy as np
 
 from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
-from riftsim.kernels.eager import count_dropped, merge_tasks, next_chain
+from riftsim.kernels.calls import count_dropped, merge_tasks, next_chain, receive
 from riftsim.kernels.gate import GATE_IMPACT, PER_UNIT
-from riftsim.kernels.traversal import RemoteIndex, receive
+from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.graph_search import WORK, FillTable, GraphSearch
 from riftsim.search.messages import Answer, Blocked, EvaluationTask, Step, Work
 
@@ -101,9 +101,7 @@ class EagerSearch(GraphSearch):
     ):
         if not 1 <= rules.window <= rules.max_window:
             raise ConfigError(f"window: found {rules.window}, expected 1 to max_window = {rules.max_window}")
-        outstanding = rules.max_window + (
-            rules.verify_cap if rules.window_counts == q.WINDOW_OF_EXPANSIONS else 0
-        )
+        outstanding = rules.max_window + (rules.verify_cap if rules.window_counts == q.WINDOW_OF_EXPANSIONS else 0)
         super().__init__(
             index,
             queries,
@@ -145,10 +143,10 @@ class EagerSearch(GraphSearch):
         before = self._state.numbers[WORK].copy()
         if reads:
             tags, starts = self._locations(reads)
-            self._growing(receive, self._index, self._query, self._index.region, tags, starts, len(tags))
+            self._growing(receive, self._index_handle, self._query, tags, starts, len(tags))
         if tasks:
             numbers = np.array(tasks, np.int64)
-            self._growing(merge_tasks, self._index, self._query, numbers, len(numbers), True)
+            self._growing(merge_tasks, self._index_handle, self._query, numbers, len(numbers), True)
         step = self._decide(Work())
         # After the decision, which takes in lists itself where they came with whole records.
         lists, neighbors, merged, exact, insertions = (self._state.numbers[WORK] - before).tolist()
@@ -179,7 +177,7 @@ class EagerSearch(GraphSearch):
 
     def answer(self) -> Answer:
         """Return the results of the search."""
-        count_dropped(self._state)
+        count_dropped(self._handle)
         answer = super().answer()
         numbers = self._state.numbers
         answer.counts.update(
@@ -206,7 +204,7 @@ class EagerSearch(GraphSearch):
         if self._gate_policy:
             self._ask_gate()
         closed = int(numbers[q.GATE_CLOSED])
-        count = self._growing(next_chain, self._index)
+        count = self._growing(next_chain, self._index_handle)
         tasks = self._new_tasks()
         work = work._replace(handed_over=len(tasks))
         in_flight, unfinished = int(numbers[q.IN_FLIGHT]), int(numbers[q.UNFINISHED])

@@ -7,7 +7,10 @@ import numpy as np
 from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.candidates import unpack
-from riftsim.kernels.traversal import RemoteIndex, begin, statuses
+from riftsim.kernels.calls import begin, statuses
+from riftsim.kernels.handles import index_handle, state_handle
+from riftsim.kernels.query import QueryState
+from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.messages import Answer, ReadRequest
 from riftsim.search.state import grown, new_state, state_bytes
 
@@ -71,14 +74,17 @@ class GraphSearch:
         self._window = window
         self._query = queries[0]
         self._starts: dict[int, int] = {}
-        self._state = new_state(
-            list_size=list_size,
-            k=k,
-            window=window,
-            degree=index.degree,
-            table_entries=table_entries,
-            rules=rules,
-            history=history,
+        self._index_handle = index_handle(index)
+        self._set_state(
+            new_state(
+                list_size=list_size,
+                k=k,
+                window=window,
+                degree=index.degree,
+                table_entries=table_entries,
+                rules=rules,
+                history=history,
+            )
         )
 
     @property
@@ -97,24 +103,28 @@ class GraphSearch:
     def discovered(self, nodes: np.ndarray) -> np.ndarray:
         """Which nodes (integers (m,)) entered the candidate list or were read during the search: bool (m,)."""
         status = np.zeros(len(nodes), np.uint8)
-        statuses(self._state, np.asarray(nodes, np.int32), status)
+        statuses(self._handle, np.asarray(nodes, np.int32), status)
         return (status & (q.ENTERED | q.HAS_VECTOR)) != 0
+
+    def _set_state(self, state: QueryState) -> None:
+        self._state = state
+        self._handle = state_handle(state)
 
     def _begin(self, query_index: int) -> None:
         self._query = self._queries[query_index]
         self._starts = {}
         self._fill_table(self._query, self._state.table)
-        begin(self._state, self._index, self._query, self._window)
+        begin(self._handle, self._index_handle, self._query, self._window)
 
     def _growing(self, transition: Callable, *arguments) -> int:
         """Call a kernel on the state, with a larger state as often as it asks for one."""
         while True:
-            answer = transition(self._state, *arguments)
+            answer = transition(self._handle, *arguments)
             if answer >= 0:
                 return answer
             if answer == q.UNKNOWN_TAG:
                 raise ProtocolError(f"a read or task among {arguments[-3:]} completed twice or was never posted")
-            self._state = grown(self._state, answer)
+            self._set_state(grown(self._state, answer))
 
     def _require_in_flight(self, reads: list[int]) -> None:
         """Refuse reads that were never posted, or that completed before or twice, before anything changes."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
-from riftsim.kernels.rounds import next_round, run_rounds, take_in
+from riftsim.kernels.calls import next_round, run_rounds, take_in
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.graph_search import WORK, FillTable, GraphSearch
 from riftsim.search.messages import Answer, Step, Work
@@ -67,26 +67,26 @@ class RoundSearch(GraphSearch):
         if not self._overlapped and len(self._arrived) < self._state.numbers[q.IN_FLIGHT]:
             return Step(Work())
         before = self._state.numbers[WORK].tolist()
+        if not self._overlapped:
+            self._arrived.sort()  # all are here: work in the order of posting
         tags, starts = self._locations(self._arrived)
         self._arrived = []
-        self._growing(take_in, self._index, self._query, self._index.region, tags, starts, len(tags))
+        self._growing(take_in, self._index_handle, self._query, tags, starts, len(tags))
         now = self._state.numbers[WORK].tolist()
         lists, neighbors, compact, exact, insertions = (b - a for a, b in zip(before, now, strict=True))
-        return self._decide(
-            Work(lists=lists, neighbors=neighbors, compact=compact, exact=exact, insertions=insertions)
-        )
+        return self._decide(Work(lists=lists, neighbors=neighbors, compact=compact, exact=exact, insertions=insertions))
 
     def run(self, query_index: int) -> Answer:
         """Search with every read completing at once, a chain at a time, in one kernel."""
         while True:
             self._begin(query_index)
-            demand = run_rounds(self._state, self._index, self._query)
+            demand = run_rounds(self._handle, self._index_handle, self._query)
             if demand == 0:
                 return self.answer()
-            self._state = grown(self._state, demand)
+            self._set_state(grown(self._state, demand))
 
     def _decide(self, work: Work) -> Step:
-        count = self._growing(next_round, self._index)
+        count = self._growing(next_round, self._index_handle)
         if count == 0:
             return Step(work, done=bool(self._state.numbers[q.IN_FLIGHT] == 0))
         return Step(work, self._requests(count))

@@ -1,0 +1,61 @@
+"""The transitions of a search as Python calls them: with handles instead of twenty arrays (see ``handles``)."""
+
+from riftsim.kernels import eager, rounds, traversal
+from riftsim.kernels._jit import kernel
+from riftsim.kernels.handles import index_of, state_of
+
+
+@kernel
+def begin(state, index, query, window):
+    """``traversal.begin``."""
+    traversal.begin(state_of(state), index_of(index), query, window)
+
+
+@kernel
+def next_round(state, index):
+    """``rounds.next_round``."""
+    return rounds.next_round(state_of(state), index_of(index))
+
+
+@kernel
+def take_in(state, index, query, tags, starts, count):
+    """``rounds.take_in`` from the memory nodes' own regions."""
+    at = index_of(index)
+    return rounds.take_in(state_of(state), at, query, at.region, tags, starts, count)
+
+
+@kernel
+def run_rounds(state, index, query):
+    """``rounds.run_rounds``."""
+    return rounds.run_rounds(state_of(state), index_of(index), query)
+
+
+@kernel
+def next_chain(state, index):
+    """``eager.next_chain``."""
+    return eager.next_chain(state_of(state), index_of(index))
+
+
+@kernel
+def receive(state, index, query, tags, starts, count):
+    """``traversal.receive`` from the memory nodes' own regions."""
+    at = index_of(index)
+    return traversal.receive(state_of(state), at, query, at.region, tags, starts, count)
+
+
+@kernel
+def merge_tasks(state, index, query, tasks, count, evaluate):
+    """``eager.merge_tasks``."""
+    return eager.merge_tasks(state_of(state), index_of(index), query, tasks, count, evaluate)
+
+
+@kernel
+def count_dropped(state):
+    """``eager.count_dropped``."""
+    eager.count_dropped(state_of(state))
+
+
+@kernel
+def statuses(state, nodes, out):
+    """``traversal.statuses``."""
+    traversal.statuses(state_of(state), nodes, out)
