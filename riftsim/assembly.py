@@ -17,7 +17,15 @@ from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import Balancing, CpuBudget
-from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig, IndexFileConfig, LocalDriver, PluginConfig
+from riftsim.config.schema import (
+    BurstLoad,
+    ClosedLoad,
+    ConstantLoad,
+    ExperimentConfig,
+    IndexFileConfig,
+    LocalDriver,
+    PluginConfig,
+)
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError, DataError
 from riftsim.index.diskann_io import read_memory_index
@@ -269,8 +277,10 @@ def _imported_vectors(imported: ImportedIndex, dataset: Dataset) -> np.ndarray:
 
 def _region(config: ExperimentConfig, index: SearchIndex) -> Region:
     cluster = config.cluster
-    plugin = plugins.load("placement", cluster.placement.name) if cluster.placement.kind == "plugin" else None
-    placement = placement_for(cluster.placement.kind, len(index.vectors), cluster.memory_nodes, plugin)
+    asked, place = cluster.placement, None
+    if asked.kind == "plugin":
+        place = plugins.make("placement", asked.name, asked.options)
+    placement = placement_for(asked.kind, len(index.vectors), cluster.memory_nodes, place)
     return build_region(index.vectors, index.graph.neighbors, index.graph.degrees, placement)
 
 
@@ -336,7 +346,9 @@ def stored_ratios(
         If the metric has no distances whose ratio the rule could use, or there are no calibration queries.
     """
     if dataset.metric == "ip":
-        raise ConfigError("verification.kind: 'calibrated' needs a metric with distances (l2, cosine); the data set has 'ip'")
+        raise ConfigError(
+            "verification.kind: 'calibrated' needs a metric with distances (l2, cosine); the data set has 'ip'"
+        )
     if not len(dataset.calibration):
         raise ConfigError(f"verification.alpha: '{dataset.name}' has no calibration queries; give alpha a value")
     recipe = {
@@ -464,7 +476,16 @@ def _time_columns(simulated: SimulatedRun) -> dict[str, np.ndarray]:
     runs = simulated.runs
     columns = {
         name: np.array([getattr(run, name) for run in runs], np.int64)
-        for name in ("compute_node", "thread", "arrival_ps", "start_ps", "end_ps", "evaluation_ps", "posting_ps", "polling_ps")
+        for name in (
+            "compute_node",
+            "thread",
+            "arrival_ps",
+            "start_ps",
+            "end_ps",
+            "evaluation_ps",
+            "posting_ps",
+            "polling_ps",
+        )
     }
     columns["queue_ps"] = columns["start_ps"] - columns["arrival_ps"]
     waited = np.array([run.waited_ps for run in runs], np.int64)
