@@ -1,8 +1,8 @@
 """What a core of the compute node takes for each kind of work.
 
-All prices are integers in ps, made once from a hardware profile; the time of a step is a sum of products of counts and
-prices. Contention for memory bandwidth is one factor, fixed when a piece of work starts: per mille of extra time for each
-other main thread that is busy at that moment.
+All prices are integers in ps, made once from a hardware profile; the time of a step is a sum of products of counts
+and prices. Contention for memory bandwidth is one factor, fixed when a piece of work starts: per mille of extra time
+for each other main thread that is busy at that moment.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """A simulated compute node: bounded main threads that drive queries, post reads and poll for completions.
 
-A main thread works on one thing at a time: it starts a query, or it polls once, takes in everything that was visible at that
-moment, decides, and posts. While it is busy it sees nothing; completions that arrive meanwhile wait for the next poll. Each
-piece of work is priced by the cost model and charged to the query it was for.
+A main thread works on one thing at a time: it starts a query, or it polls once, takes in everything that was visible
+at that moment, decides, and posts. While it is busy it sees nothing; completions that arrive meanwhile wait for the
+next poll. Each piece of work is priced by the cost model and charged to the query it was for.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from riftsim.controller.protocol import Controller, ControlView
 from riftsim.errors import ProtocolError
 from riftsim.rdma.servers import QueuePair
 from riftsim.rdma.simulated import SimulatedNetwork
-from riftsim.search.messages import Blocked, EvaluationTask, Program, ReadRequest, Step
+from riftsim.search.messages import EvaluationTask, Program, ReadRequest, Step
 from riftsim.transport.wr import Chain, WorkRequest
 
 # A work request's tag carries the query's number of arrival above the tag that its search gave.
@@ -292,7 +292,13 @@ class ComputeNode:
             at_ps = posted_ps
         if step.tasks:
             self._calendar.at(
-                at_ps, EventKind.HANDOVER, self._node, run.ordinal, step.tasks[0].number, self._hand_over, (thread, run, step.tasks)
+                at_ps,
+                EventKind.HANDOVER,
+                self._node,
+                run.ordinal,
+                step.tasks[0].number,
+                self._hand_over,
+                (thread, run, step.tasks),
             )
         if step.work.lists:
             control_ps = self._count_lists(run, step.work.lists)
@@ -367,9 +373,7 @@ class ComputeNode:
                 continue
             unfinished, generated, window = counters()
             free = self.pool.workers - self.pool.busy
-            point = self._balancing.controller.decide(
-                ControlView(unfinished, generated, run.allowance, window, free)
-            )
+            point = self._balancing.controller.decide(ControlView(unfinished, generated, run.allowance, window, free))
             run.program.apply(point.window)
             run.defer_ratio = unfinished / generated if generated else 0.0
             if point.allowance != run.allowance:

@@ -1,7 +1,8 @@
 """Who sends queries when: closed loops and open arrivals, and which queries are measured.
 
-Queries are numbered in the order of their arrival. The first ``warmup`` arrivals are not measured, the next ``measured``
-are, and arrivals go on until the last measured query has ended, so that load does not fall off while it is being measured.
+Queries are numbered in the order of their arrival. The first ``warmup`` arrivals are not measured, the next
+``measured`` are, and arrivals go on until the last measured query has ended, so that load does not fall off while it
+is being measured.
 """
 
 from collections.abc import Callable
@@ -94,7 +95,8 @@ class OpenLoop(Load):
     """Queries arrive at given times, whatever the state of the system, dealt over the compute nodes in turn."""
 
     def begin(self, arrivals_ps: np.ndarray) -> None:
-        """Send queries at the given times (int64, ascending); more are needed than warm-up and measured ones together."""
+        """Send queries at the given times (int64, ascending); more are needed than warm-up and measured ones
+        together."""
         self._times = arrivals_ps
         self._schedule(0)
 

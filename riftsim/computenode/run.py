@@ -13,8 +13,8 @@ from riftsim.search.messages import Answer, Blocked, Program
 class QueryRun:
     """One query and where its time went; times in ps.
 
-    The parts add up: ``end - arrival`` = queueing (``start - arrival``) + evaluation + posting + polling + the three kinds
-    of waiting, for a main thread that drives one query at a time.
+    The parts add up: ``end - arrival`` = queueing (``start - arrival``) + evaluation + posting + polling + the three
+    kinds of waiting, for a main thread that drives one query at a time.
     """
 
     ordinal: int

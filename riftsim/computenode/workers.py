@@ -1,7 +1,8 @@
 """The evaluation workers that all queries of a compute node share (RiftANN, sections 3.3 and 3.4).
 
-Tasks wait in one queue. A free worker takes the oldest task whose query may have one more running; no worker is reserved
-for a query. A worker needs a core, and under the dynamic split it takes one only while main threads leave it.
+Tasks wait in one queue. A free worker takes the oldest task whose query may have one more running; no worker is
+reserved for a query. A worker needs a core, and under the dynamic split it takes one only while main threads leave
+it.
 """
 
 from collections.abc import Callable

@@ -10,9 +10,9 @@ from riftsim.errors import ConfigError
 class DeferRatio:
     """Keeps r = unfinished / generated evaluations between two thresholds.
 
-    Above the upper one a query gets one more worker if the pool has one free, else a smaller window. Below the lower one it
-    gives a worker back if it has more than the least, else its window grows. In between nothing changes, and neither does
-    it when nothing was generated.
+    Above the upper one a query gets one more worker if the pool has one free, else a smaller window. Below the lower
+    one it gives a worker back if it has more than the least, else its window grows. In between nothing changes, and
+    neither does it when nothing was generated.
 
     Attributes
     ----------
@@ -34,7 +34,8 @@ class DeferRatio:
     def __post_init__(self):
         if not 0 <= self.theta_low <= self.theta_high:
             raise ConfigError(
-                f"theta_low and theta_high: expected 0 <= theta_low <= theta_high, found {self.theta_low} and {self.theta_high}"
+                "theta_low and theta_high: expected 0 <= theta_low <= theta_high, "
+                f"found {self.theta_low} and {self.theta_high}"
             )
 
     def decide(self, view: ControlView) -> SetPoint:

@@ -1,8 +1,8 @@
 """The one decorator of every compiled kernel.
 
-numba's on-disk cache notices a change in the file of a function but not in the files of the functions that it calls. All
-kernels therefore live in this package, and their cache folder is keyed by a hash of all its sources: an edit anywhere
-opens a new folder. Other packages' caches are left alone.
+numba's on-disk cache notices a change in the file of a function but not in the files of the functions that it calls.
+All kernels therefore live in this package, and their cache folder is keyed by a hash of all its sources: an edit
+anywhere opens a new folder. Other packages' caches are left alone.
 """
 
 import hashlib
@@ -55,8 +55,9 @@ KERNEL_CACHE = _kernel_cache()
 def kernel(function=None, *, parallel=False, inline=False):
     """Compile a function without the interpreter lock and cache the result on disk.
 
-    Floating-point arithmetic is exact IEEE: no reassociation and no contraction, so that a distance has the same bits at
-    every call site and on every machine. Speed comes from explicit vectors (``vector_ops``), not from relaxed rules.
+    Floating-point arithmetic is exact IEEE: no reassociation and no contraction, so that a distance has the same bits
+    at every call site and on every machine. Speed comes from explicit vectors (``vector_ops``), not from relaxed
+    rules.
 
     Parameters
     ----------
@@ -70,7 +71,8 @@ def kernel(function=None, *, parallel=False, inline=False):
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(KERNEL_CACHE)
         try:
-            return numba.njit(nogil=True, cache=True, parallel=parallel, forceinline=inline, error_model="numpy")(target)
+            compiler = numba.njit(nogil=True, cache=True, parallel=parallel, forceinline=inline, error_model="numpy")
+            return compiler(target)
         finally:
             numba.config.CACHE_DIR = previous
 

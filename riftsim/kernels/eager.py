@@ -71,16 +71,16 @@ def _join_read(state, node, expansion):
 def next_chain(state, index):
     """Decide and commit the next chain: expansions first, then verifications.
 
-    A verified candidate is expanded by its adjacency list alone; an expansion of a candidate whose verification is wanted
-    too is one read of the whole record. With whole-record reads a verified candidate's list is at hand already and its
-    expansion needs no read at all.
+    A verified candidate is expanded by its adjacency list alone; an expansion of a candidate whose verification is
+    wanted too is one read of the whole record. With whole-record reads a verified candidate's list is at hand already
+    and its expansion needs no read at all.
 
     Returns
     -------
     int
-        Number of requests, in ``state.outbox``; GROW_TRAIL, GROW_NODES or GROW_PENDING if the state must grow before the
-        decision can go on (what was posted before stays in the outbox only if the answer is a count: nothing is lost,
-        since room is tested before the first request).
+        Number of requests, in ``state.outbox``; GROW_TRAIL, GROW_NODES or GROW_PENDING if the state must grow before
+        the decision can go on (what was posted before stays in the outbox only if the answer is a count: nothing is
+        lost, since room is tested before the first request).
     """
     numbers = state.numbers
     most = state.outbox.shape[0]

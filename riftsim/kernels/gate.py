@@ -1,4 +1,5 @@
-"""The impact gate: whether the next expansion may start while evaluations are unfinished (RiftANN, sections 3.3 and 4.6).
+"""The impact gate: whether the next expansion may start while evaluations are unfinished (RiftANN, sections 3.3 and
+4.6).
 
 All policies compare integers, so that every engine on every machine decides alike.
 """

@@ -1,8 +1,8 @@
 """Queries and indices as arrays of addresses, so that one argument carries them into a kernel.
 
-A call from Python takes about 0.3 us for each array argument; a query has twenty. A handle is one int64 array that holds the
-address and the lengths of each of them, from which a kernel makes the same ``QueryState`` or ``RemoteIndex`` without copying
-anything. Whoever makes a handle keeps the arrays alive for as long as it is used.
+A call from Python takes about 0.3 us for each array argument; a query has twenty. A handle is one int64 array that
+holds the address and the lengths of each of them, from which a kernel makes the same ``QueryState`` or
+``RemoteIndex`` without copying anything. Whoever makes a handle keeps the arrays alive for as long as it is used.
 """
 
 import numpy as np

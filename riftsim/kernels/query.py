@@ -1,7 +1,7 @@
 """The state of one query as flat arrays, and its table of nodes.
 
-Everything that a query knows lies in the arrays of a ``QueryState``; every change is a kernel over them. The same kernels
-run under each driver, and a copy of the arrays is a snapshot of the query.
+Everything that a query knows lies in the arrays of a ``QueryState``; every change is a kernel over them. The same
+kernels run under each driver, and a copy of the arrays is a snapshot of the query.
 """
 
 from typing import NamedTuple

@@ -26,8 +26,8 @@ from riftsim.kernels.traversal import (
 def next_round(state, index):
     """Decide the next chain; commit it.
 
-    A round starts when no read is in flight and nothing is unmerged. It expands the ``beam`` nearest candidates; when none
-    is left, it verifies what the verification rule asks for.
+    A round starts when no read is in flight and nothing is unmerged. It expands the ``beam`` nearest candidates; when
+    none is left, it verifies what the verification rule asks for.
 
     Returns
     -------

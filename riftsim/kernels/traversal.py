@@ -1,9 +1,9 @@
 """What a query does, as transitions over its state: begin, post, receive records, evaluate, merge.
 
-Best-first search on compact codes (RiftANN, sections 2.1 and 3.2). The candidate list is ordered by compact distance alone;
-exact distances feed only the results, which are the k nearest by exact distance. When the next reads are decided is the
-subject of ``rounds`` and ``eager``; both are made of the transitions here. Drivers differ in when they call the kernels,
-never in what the kernels do.
+Best-first search on compact codes (RiftANN, sections 2.1 and 3.2). The candidate list is ordered by compact distance
+alone; exact distances feed only the results, which are the k nearest by exact distance. When the next reads are
+decided is the subject of ``rounds`` and ``eager``; both are made of the transitions here. Drivers differ in when they
+call the kernels, never in what the kernels do.
 """
 
 from typing import NamedTuple
@@ -380,7 +380,8 @@ def merge_task(state, number):
     """
     numbers = state.numbers
     task_mask = state.tasks.shape[0] - 1
-    if number < numbers[q.TASK_HEAD] or number >= numbers[q.TASK_TAIL] or state.tasks[number & task_mask, q.TASK_MERGED]:
+    is_known = numbers[q.TASK_HEAD] <= number < numbers[q.TASK_TAIL]
+    if not is_known or state.tasks[number & task_mask, q.TASK_MERGED]:
         return q.UNKNOWN_TAG
     task = state.tasks[number & task_mask]
     mask = state.pending_ids.shape[0] - 1

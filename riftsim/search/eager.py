@@ -83,8 +83,8 @@ class EagerSearch(GraphSearch):
     rules : EagerRules
         Settings.
     gate_policy : callable or None
-        A gate in Python, with ``rules.gate`` = ``GATE_EXTERNAL``: given a ``GateView``, whether expansions may start. It is
-        asked once per decision, and is open whatever it says when nothing is unfinished.
+        A gate in Python, with ``rules.gate`` = ``GATE_EXTERNAL``: given a ``GateView``, whether expansions may start.
+        It is asked once per decision, and is open whatever it says when nothing is unfinished.
     """
 
     def __init__(

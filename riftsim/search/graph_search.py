@@ -6,8 +6,8 @@ import numpy as np
 
 from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
-from riftsim.kernels.candidates import unpack
 from riftsim.kernels.calls import begin, statuses
+from riftsim.kernels.candidates import unpack
 from riftsim.kernels.handles import index_handle, state_handle
 from riftsim.kernels.query import QueryState
 from riftsim.kernels.traversal import RemoteIndex

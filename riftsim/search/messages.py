@@ -1,8 +1,8 @@
 """What a search says to its driver, and what it hears.
 
 A search is a *program*: it is started, it is told what has completed, and each time it answers with a ``Step``: the
-computing that its main thread has just done, the reads to be posted together, and whether it has ended. It never waits and
-knows no clock. Drivers differ only in how time passes between two calls.
+computing that its main thread has just done, the reads to be posted together, and whether it has ended. It never
+waits and knows no clock. Drivers differ only in how time passes between two calls.
 """
 
 from enum import IntEnum
@@ -90,8 +90,8 @@ class Answer(NamedTuple):
     counts: dict[str, int]
     """Counters of the query, named as the columns of its results row."""
     trail: np.ndarray | None = None
-    """int32 (expansions, 4): for each expansion, in order, the unfinished evaluations when it was admitted, the neighbours
-    it brought, how many of them were inserted, and the updates that were hidden from it."""
+    """int32 (expansions, 4): for each expansion, in order, the unfinished evaluations when it was admitted, the
+    neighbours it brought, how many of them were inserted, and the updates that were hidden from it."""
 
 
 class Program(Protocol):

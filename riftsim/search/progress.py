@@ -19,8 +19,8 @@ def progress_of(trails: list[np.ndarray]) -> dict:
     Returns
     -------
     dict
-        Per tenth of a search's expansions: ``evaluated`` and ``inserted`` neighbours, ``expansions``, and mean and median
-        ``backlog`` at admission. Over all expansions: mean and 95th percentile of the ``hidden`` updates.
+        Per tenth of a search's expansions: ``evaluated`` and ``inserted`` neighbours, ``expansions``, and mean and
+        median ``backlog`` at admission. Over all expansions: mean and 95th percentile of the ``hidden`` updates.
     """
     if not trails:
         return {}

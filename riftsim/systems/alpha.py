@@ -1,7 +1,8 @@
 """Calibration of alpha (RiftANN, section 3.2): how much a compact distance may overestimate the exact one.
 
-For each calibration query, a search that verifies everything runs; each true top-k neighbour that it discovered gives one
-ratio d^/d of Euclidean distances. alpha is the smallest observed ratio that at least ``1 - delta`` of them do not exceed.
+For each calibration query, a search that verifies everything runs; each true top-k neighbour that it discovered gives
+one ratio d^/d of Euclidean distances. alpha is the smallest observed ratio that at least ``1 - delta`` of them do not
+exceed.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,9 @@ class Ratios:
     def alpha(self, delta: float) -> float:
         """Smallest observed ratio that covers at least ``1 - delta``, at least 1."""
         if not len(self.ratios):
-            raise ConfigError("alpha cannot be calibrated: no calibration query discovered a true neighbour; raise calibration_L")
+            raise ConfigError(
+                "alpha cannot be calibrated: no calibration query discovered a true neighbour; raise calibration_L"
+            )
         ordered = np.sort(self.ratios)
         covered = min(len(ordered), int(np.ceil((1.0 - delta) * len(ordered))))
         return max(1.0, float(ordered[max(0, covered - 1)]))

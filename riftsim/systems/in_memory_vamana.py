@@ -1,7 +1,7 @@
 """In-memory Vamana: the whole index in local DRAM, exact vectors guide the traversal (RiftANN, section 2.3).
 
-The upper bound that disaggregated systems are held against: no remote reads, one main thread per query from beginning to
-end.
+The upper bound that disaggregated systems are held against: no remote reads, one main thread per query from beginning
+to end.
 """
 
 import numpy as np

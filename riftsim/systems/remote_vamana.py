@@ -1,9 +1,10 @@
 """Remote-Vamana: best-first search in lock step over one-sided reads (RiftANN, section 2.3).
 
-Compact codes at the compute node guide the traversal; every expansion reads the whole record, exact vector and adjacency
-list. A round posts its reads as one chain, waits for all of them, evaluates the neighbours and only then selects the next
-nodes. With long codes this is the paper's section 2 baseline; with 20-byte codes and ``verification: verify-all`` it is the
-one of section 4.4, whose exact reads lie on the critical path. The two are never ranked against each other.
+Compact codes at the compute node guide the traversal; every expansion reads the whole record, exact vector and
+adjacency list. A round posts its reads as one chain, waits for all of them, evaluates the neighbours and only then
+selects the next nodes. With long codes this is the paper's section 2 baseline; with 20-byte codes and ``verification:
+verify-all`` it is the one of section 4.4, whose exact reads lie on the critical path. The two are never ranked
+against each other.
 """
 
 from riftsim.kernels import query as q

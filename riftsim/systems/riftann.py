@@ -1,8 +1,8 @@
 """RiftANN (section 3): calibrated one-sided pipeline, impact-aware traversal, pipeline balancing.
 
-The three parts are settings of one search: which exact vectors are read (``verification``, ``record_reads``, ``window``),
-when expansion may run ahead of evaluation (``gate``, ``workers``), and how window and workers follow the load
-(``balancing``). Each ablation of the paper's evaluation is one of these settings changed.
+The three parts are settings of one search: which exact vectors are read (``verification``, ``record_reads``,
+``window``), when expansion may run ahead of evaluation (``gate``, ``workers``), and how window and workers follow the
+load (``balancing``). Each ablation of the paper's evaluation is one of these settings changed.
 """
 
 from typing import Any

@@ -14,7 +14,8 @@ def run_local(
     Parameters
     ----------
     new_program : callable
-        Makes the search program. If it has a method ``run(query_index) -> Answer`` (a search in one kernel), that is used.
+        Makes the search program. If it has a method ``run(query_index) -> Answer`` (a search in one kernel), that is
+        used.
     queries : sequence of int
         Which evaluated queries.
     on_progress : callable or None

@@ -1,0 +1,5 @@
+"""From a configuration to objects, and from objects to the result of a run: the only place where all parts meet."""
+
+from riftsim.assembly.point import prepare, run_point
+
+__all__ = ["prepare", "run_point"]

@@ -1,0 +1,161 @@
+"""The index of a configuration: graph and codes, built, found in the cache, or read from another tool's file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from riftsim.artifacts import ArtifactStore
+from riftsim.config.schema import ExperimentConfig, IndexFileConfig
+from riftsim.errors import ConfigError, DataError
+from riftsim.index.diskann_io import read_memory_index
+from riftsim.index.graph import Graph, degree_report, repair, unreachable
+from riftsim.index.hnsw_io import read_faiss_hnsw, read_hnswlib
+from riftsim.index.imported import ImportedIndex
+from riftsim.index.store import stored_vamana
+from riftsim.quantize.codec import METRIC_CODES, Codec
+from riftsim.quantize.store import codes_for
+from riftsim.workload.datasets import Dataset, load_dataset
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """Graph and codes of a data set, in the index's own row order.
+
+    Attributes
+    ----------
+    graph : Graph
+    vectors : ndarray (rows, d)
+    ids : ndarray (rows,) or None
+        Row of the data set for each row of the index; None where they are the same.
+    hidden : uint8 (rows,) or (0,)
+        Rows that route but are not results.
+    codec : Codec
+    codes : uint8 (rows, code_bytes)
+    facts : dict
+    """
+
+    graph: Graph
+    vectors: np.ndarray
+    ids: np.ndarray | None
+    hidden: np.ndarray
+    codec: Codec
+    codes: np.ndarray
+    facts: dict
+
+    def rows_of(self, ids: np.ndarray) -> np.ndarray:
+        """Rows of the index for rows of the data set (integers of any shape); the data set's own where they are the
+        same."""
+        if self.ids is None:
+            return ids
+        rows = np.full(int(max(self.ids.max(), ids.max())) + 1, -1, np.int64)
+        shown = np.ones(len(self.ids), bool) if not len(self.hidden) else self.hidden == 0
+        rows[self.ids[shown]] = np.flatnonzero(shown)
+        return rows[ids]
+
+
+def load_configured_dataset(config: ExperimentConfig, data_dir: str | Path | None, store: ArtifactStore) -> Dataset:
+    """Load the data set of a configuration; its ground truth must be as deep as k."""
+    asked = config.dataset
+    dataset = load_dataset(asked.name, asked.n, asked.queries, asked.split_seed, data_dir, store)
+    if dataset.truth.depth < config.search.k:
+        raise ConfigError(
+            f"search.k: found {config.search.k}, but the ground truth of '{dataset.name}' has {dataset.truth.depth} "
+            "neighbours per query"
+        )
+    return dataset
+
+
+def dataset_facts(dataset: Dataset) -> dict:
+    """What a run records of its data set."""
+    return {
+        "name": dataset.name,
+        "n": dataset.n,
+        "dimension": dataset.dimension,
+        "dtype": str(dataset.base.dtype),
+        "metric": dataset.metric,
+        "queries": len(dataset.queries),
+        "calibration_queries": len(dataset.calibration),
+        "fingerprint": dataset.fingerprint,
+    }
+
+
+def load_search_index(config: ExperimentConfig, dataset: Dataset, store: ArtifactStore) -> SearchIndex:
+    """Build, find or read graph and codes."""
+    metric = METRIC_CODES[dataset.metric]
+    asked = config.index
+    ids, hidden, vectors, fingerprint = None, np.zeros(0, np.uint8), dataset.base, dataset.fingerprint
+    if isinstance(asked, IndexFileConfig):
+        imported = _import(asked, dataset)
+        graph, vectors = imported.graph, _imported_vectors(imported, dataset)
+        ids = imported.ids.astype(np.int32)
+        if imported.routing_only.any():
+            hidden = imported.routing_only.astype(np.uint8)
+        fingerprint = f"{dataset.fingerprint}/{imported.source}"
+        index_facts = {"source": imported.source, "degrees": degree_report(graph).facts()}
+    else:
+        stored = stored_vamana(
+            dataset.base,
+            metric,
+            fingerprint=dataset.fingerprint,
+            R=asked.R,
+            L=asked.L,
+            alpha=asked.alpha,
+            slack=asked.slack,
+            seed=asked.seed,
+            store=store,
+        )
+        graph, index_facts = stored.graph, dict(stored.facts)
+        lost = len(unreachable(graph))
+        if lost:
+            graph, _ = repair(graph, dataset.base, metric)
+        index_facts["repaired_nodes"] = lost
+    codec, codes = codes_for(fingerprint, vectors, dataset.metric, msgspec.to_builtins(config.codes), store)
+    return SearchIndex(graph, vectors, ids, hidden, codec, codes, {"index": index_facts, "codes": codec.facts})
+
+
+def _import(asked: IndexFileConfig, dataset: Dataset) -> ImportedIndex:
+    dtype = dataset.base.dtype
+    if asked.format == "diskann":
+        imported = read_memory_index(asked.path, dtype, dataset.metric)
+    elif asked.format == "hnswlib":
+        imported = read_hnswlib(asked.path, dtype, dataset.metric)
+    else:
+        imported = read_faiss_hnsw(asked.path)
+    if imported.metric is not None and imported.metric != dataset.metric:
+        raise ConfigError(
+            f"index.path: {asked.path} is of metric '{imported.metric}', the data set '{dataset.name}' of "
+            f"'{dataset.metric}'"
+        )
+    shown = imported.ids[~imported.routing_only]
+    if len(shown) and (shown.min() < 0 or shown.max() >= dataset.n):
+        raise DataError(
+            f"{asked.path}: found external ids {shown.min()} to {shown.max()}, expected rows of the data set "
+            f"'{dataset.name}', 0 to {dataset.n - 1}"
+        )
+    return imported
+
+
+def _imported_vectors(imported: ImportedIndex, dataset: Dataset) -> np.ndarray:
+    """The vectors of an imported index: those of the data set, which must be the same, and the routing-only ones."""
+    shown = ~imported.routing_only
+    vectors = imported.vectors
+    if vectors is None:
+        if imported.routing_only.any():
+            raise DataError(f"{imported.source}: found routing-only rows, but no vectors for them")
+        return np.ascontiguousarray(dataset.base[imported.ids])
+    if vectors.dtype != dataset.base.dtype or vectors.shape[1] != dataset.dimension:
+        raise DataError(
+            f"{imported.source}: found {vectors.dtype} vectors of dimension {vectors.shape[1]}, expected "
+            f"{dataset.base.dtype} of {dataset.dimension} as in '{dataset.name}'"
+        )
+    rows = np.flatnonzero(shown)
+    differing = (vectors[rows] != dataset.base[imported.ids[rows]]).any(axis=1)
+    if differing.any():
+        row = int(rows[np.argmax(differing)])
+        raise DataError(
+            f"{imported.source}: row {row} (id {imported.ids[row]}) is not the vector that '{dataset.name}' has there: "
+            "the index is of other vectors"
+        )
+    return vectors

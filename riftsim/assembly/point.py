@@ -1,0 +1,116 @@
+"""One point of an experiment: prepare what it needs, run it, and put its result together."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riftsim.artifacts import ArtifactStore
+from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
+from riftsim.assembly.simulation import simulate, time_columns
+from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context
+from riftsim.computenode.drivers.local import run_local
+from riftsim.config.schema import ExperimentConfig, LocalDriver
+from riftsim.results.recorder import PointResult
+from riftsim.search.messages import Answer
+from riftsim.search.progress import progress_of
+from riftsim.workload.datasets import Dataset
+from riftsim.workload.groundtruth import recall
+
+
+def prepare(
+    config: ExperimentConfig, *, data_dir: str | Path | None = None, artifacts: ArtifactStore | None = None
+) -> dict[str, Any]:
+    """Put graph, codes and ground truth of a configuration into the cache.
+
+    Returns
+    -------
+    dict
+        What is there now: facts of data set, index and codes.
+    """
+    store = artifacts or ArtifactStore()
+    dataset = load_configured_dataset(config, data_dir, store)
+    return {"dataset": dataset_facts(dataset), **load_search_index(config, dataset, store).facts}
+
+
+def run_point(
+    config: ExperimentConfig,
+    *,
+    data_dir: str | Path | None = None,
+    artifacts: ArtifactStore | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> PointResult:
+    """Run one configuration without a sweep.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+    data_dir : path-like or None
+        Where the vectors are, if not as the environment says.
+    artifacts : ArtifactStore or None
+        The cache.
+    on_progress : callable or None
+        Told the number of measured queries that have ended.
+
+    Returns
+    -------
+    PointResult
+    """
+    started = time.perf_counter(), time.process_time()
+    store = artifacts or ArtifactStore()
+    dataset = load_configured_dataset(config, data_dir, store)
+    index = load_search_index(config, dataset, store)
+    region = lay_out(config, index)
+    context = search_context(config, dataset, index, region, store)
+    system = build_system(config, context)
+    budget = charge_memory(config, index, region, system)
+    facts = {"dataset": dataset_facts(dataset), **index.facts, "memory_nodes": region.accounting()}
+    facts["system"] = {"name": system.name, **system.facts}
+    facts["budget"] = {"limit_bytes": budget.limit_bytes, "items": budget.items, "total_bytes": budget.total_bytes}
+
+    ready = time.perf_counter(), time.process_time()
+    if isinstance(config.driver, LocalDriver):
+        order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
+        answers = run_local(system.new_program, order.tolist(), on_progress)
+        columns: dict[str, np.ndarray] = {}
+        windows = None
+        facts["driver"] = "local"
+    else:
+        simulated = simulate(config, dataset, index, region, system, on_progress)
+        order = np.array([run.query for run in simulated.runs])
+        answers = [run.answer for run in simulated.runs]
+        columns = time_columns(simulated)
+        windows = simulated.windows
+        facts |= {"driver": "sim", "engine": "simpy", "qps": simulated.throughput_qps, **simulated.facts}
+    ended = time.perf_counter(), time.process_time()
+    facts |= {
+        "measured_queries": len(answers),
+        "setup_wall_s": ready[0] - started[0],
+        "setup_cpu_s": ready[1] - started[1],
+        "wall_s": ended[0] - ready[0],
+        "cpu_s": ended[1] - ready[1],
+    }
+    return _result(config, dataset, index, order, answers, columns, windows, facts)
+
+
+def _result(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    index: SearchIndex,
+    order: np.ndarray,
+    answers: list[Answer],
+    columns: dict[str, np.ndarray],
+    windows: dict[str, np.ndarray] | None,
+    facts: dict,
+) -> PointResult:
+    ids = np.stack([answer.ids for answer in answers])
+    if index.ids is not None:
+        ids = np.where(ids >= 0, index.ids[np.maximum(ids, 0)], -1).astype(np.int32)
+    names = dict.fromkeys(name for answer in answers for name in answer.counts)
+    counts = {name: np.array([answer.counts.get(name, 0) for answer in answers], np.int64) for name in names}
+    strict, with_ties = recall(ids, dataset.truth.take(order), config.search.k, dataset.base, dataset.queries[order])
+    queries = {"query": order.astype(np.int64), **columns, **counts, "recall": strict, "recall_ties": with_ties}
+    facts["progress"] = progress_of([answer.trail for answer in answers if answer.trail is not None])
+    return PointResult(queries, ids, np.stack([answer.distances for answer in answers]), windows, facts)

@@ -1,0 +1,104 @@
+"""The simulated cluster and load of a configuration."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from riftsim.assembly.index import SearchIndex
+from riftsim.computenode.costs import CpuModel
+from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
+from riftsim.computenode.engine import Balancing, CpuBudget
+from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig
+from riftsim.controller.fixed import Fixed
+from riftsim.memnode.region import Region
+from riftsim.rdma.profiles import load_profile
+from riftsim.search.messages import Blocked
+from riftsim.systems.context import System
+from riftsim.units import PS_PER_MS, PS_PER_US
+from riftsim.workload.arrivals import constant_arrivals_ps, phased_arrivals_ps, poisson_arrivals_ps
+from riftsim.workload.datasets import Dataset
+
+
+def simulate(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    index: SearchIndex,
+    region: Region,
+    system: System,
+    on_progress: Callable[[int], None] | None,
+) -> SimulatedRun:
+    """Simulate the configured load on the configured cluster."""
+    cluster, load = config.cluster, config.load
+    profile = load_profile(config.hardware)
+    measured = config.measured_queries or len(dataset.queries)
+    warmup, arrivals_ps, concurrency = config.warmup_queries, None, None
+    if isinstance(load, ClosedLoad):
+        concurrency = load.concurrency
+        warmup += concurrency * cluster.compute_nodes
+    elif isinstance(load, BurstLoad):
+        arrivals_ps, warmup, measured = _burst(config)
+    else:
+        rate_qps = load.rate_qps * cluster.compute_nodes
+        count = warmup + 2 * measured + cluster.threads
+        constant = isinstance(load, ConstantLoad)
+        arrivals_ps = (
+            constant_arrivals_ps(rate_qps, count) if constant else poisson_arrivals_ps(rate_qps, count, config.seed)
+        )
+    simulated = SimulatedCluster(
+        profile=profile,
+        cpu=CpuModel.of(profile.cpu, code_bytes=index.codec.code_bytes, vector_bytes=region.layout.vector_bytes),
+        budget=CpuBudget(threads=cluster.threads, queries_per_thread=cluster.queries_per_thread),
+        balancing=Balancing(Fixed()),
+        compute_nodes=cluster.compute_nodes,
+        memory_nodes=cluster.memory_nodes,
+        signal_last_only=cluster.signalling == "last",
+    )
+    return run_simulated(
+        replace(simulated, **system.cluster_changes),
+        system.new_program,
+        queries=len(dataset.queries),
+        warmup=warmup,
+        measured=measured,
+        concurrency=concurrency,
+        arrivals_ps=arrivals_ps,
+        sample_ps=round(config.driver.sample_us * PS_PER_US),
+        on_progress=on_progress,
+    )
+
+
+def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int]:
+    """Arrival times of a burst, and how many of them come before it is measured and while it is."""
+    load = config.load
+    rate_qps = load.rate_qps * config.cluster.compute_nodes
+    warm_ms = max(1.0, 1e3 * (config.warmup_queries + 2 * config.cluster.threads) / rate_qps)
+    lengths_ms = (warm_ms, load.before_ms, load.burst_ms, load.after_ms, max(warm_ms, load.after_ms))
+    rates_qps = (rate_qps, rate_qps, rate_qps * load.factor, rate_qps, rate_qps)
+    lengths_ps = [round(length * PS_PER_MS) for length in lengths_ms]
+    times_ps = phased_arrivals_ps(list(zip(lengths_ps, rates_qps, strict=True)), config.seed)
+    warmup = int(np.searchsorted(times_ps, lengths_ps[0]))
+    return times_ps, warmup, int(np.searchsorted(times_ps, sum(lengths_ps[:4]))) - warmup
+
+
+def time_columns(simulated: SimulatedRun) -> dict[str, np.ndarray]:
+    """Where the time of each measured query went: columns of the results, int64 ps."""
+    runs = simulated.runs
+    columns = {
+        name: np.array([getattr(run, name) for run in runs], np.int64)
+        for name in (
+            "compute_node",
+            "thread",
+            "arrival_ps",
+            "start_ps",
+            "end_ps",
+            "evaluation_ps",
+            "posting_ps",
+            "polling_ps",
+        )
+    }
+    columns["queue_ps"] = columns["start_ps"] - columns["arrival_ps"]
+    waited = np.array([run.waited_ps for run in runs], np.int64)
+    columns["wait_ps"] = waited[:, Blocked.READS]
+    columns["gate_ps"] = waited[:, Blocked.GATE]
+    columns["drain_ps"] = waited[:, Blocked.DRAIN]
+    return columns

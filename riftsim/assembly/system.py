@@ -1,0 +1,166 @@
+"""The system of a configuration: records on memory nodes, what the system is built from, and what memory it takes."""
+
+import hashlib
+
+import msgspec
+import numpy as np
+
+from riftsim import plugins
+from riftsim.artifacts import Artifact, ArtifactStore
+from riftsim.assembly.index import SearchIndex
+from riftsim.computenode.budget import MemoryBudget
+from riftsim.config.schema import ClosedLoad, ExperimentConfig, PluginConfig
+from riftsim.errors import ConfigError
+from riftsim.kernels.codes import fill_table
+from riftsim.kernels.traversal import RemoteIndex
+from riftsim.memnode.region import Region, build_region
+from riftsim.memnode.shards import placement_for
+from riftsim.quantize.codec import METRIC_CODES
+from riftsim.systems import async_vamana, in_memory_vamana, remote_vamana, riftann
+from riftsim.systems.alpha import Ratios, calibration_search, measure_ratios
+from riftsim.systems.context import System, SystemBuilder, SystemContext
+from riftsim.workload.datasets import Dataset
+
+_SYSTEMS: dict[str, SystemBuilder] = {
+    "in_memory_vamana": in_memory_vamana.build,
+    "remote_vamana": remote_vamana.build,
+    "async_vamana": async_vamana.build,
+    "riftann": riftann.build,
+}
+
+
+def lay_out(config: ExperimentConfig, index: SearchIndex) -> Region:
+    """Lay the records out over the memory nodes."""
+    cluster = config.cluster
+    asked, place = cluster.placement, None
+    if asked.kind == "plugin":
+        place = plugins.make("placement", asked.name, asked.options)
+    placement = placement_for(asked.kind, len(index.vectors), cluster.memory_nodes, place)
+    return build_region(index.vectors, index.graph.neighbors, index.graph.degrees, placement)
+
+
+def search_context(
+    config: ExperimentConfig, dataset: Dataset, index: SearchIndex, region: Region, store: ArtifactStore
+) -> SystemContext:
+    """Bring together what a system is built from."""
+    codec, layout = index.codec, region.layout
+    metric = METRIC_CODES[dataset.metric]
+    remote = RemoteIndex(
+        codes=np.ascontiguousarray(index.codes).reshape(-1),
+        region=region.buffer,
+        region_bases=np.ascontiguousarray(region.bases, np.int64),
+        placement=region.placement.parameters,
+        positions=region.placement.positions,
+        hidden=index.hidden,
+        code_kind=codec.kind,
+        code_bytes=codec.code_bytes,
+        metric=metric,
+        dimension=layout.dimension,
+        vector_bytes=layout.vector_bytes,
+        degree=layout.degree,
+        start=int(index.graph.start),
+    )
+
+    def fill(query: np.ndarray, table: np.ndarray) -> None:
+        fill_table(codec.kind, metric, query, layout.dimension, codec.chunk_starts, codec.parameters, table)
+
+    def calibrated_alpha(delta: float, list_size: int) -> float:
+        return stored_ratios(config, dataset, index, context, list_size, store).alpha(delta)
+
+    context = SystemContext(
+        vectors=index.vectors,
+        queries=np.array(dataset.queries, order="C"),
+        metric=metric,
+        graph=index.graph,
+        hidden=index.hidden,
+        remote=remote,
+        fill_table=fill,
+        table_entries=codec.table_entries,
+        list_size=config.search.L,
+        k=config.search.k,
+        threads=config.cluster.threads,
+        queries_per_thread=config.cluster.queries_per_thread,
+        calibrated_alpha=calibrated_alpha,
+    )
+    return context
+
+
+def stored_ratios(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    index: SearchIndex,
+    context: SystemContext,
+    list_size: int,
+    store: ArtifactStore,
+) -> Ratios:
+    """Ratios of compact to exact distance on the calibration queries, from the cache if they are there.
+
+    Raises
+    ------
+    ConfigError
+        If the metric has no distances whose ratio the rule could use, or there are no calibration queries.
+    """
+    if dataset.metric == "ip":
+        raise ConfigError(
+            "verification.kind: 'calibrated' needs a metric with distances (l2, cosine); the data set has 'ip'"
+        )
+    if not len(dataset.calibration):
+        raise ConfigError(f"verification.alpha: '{dataset.name}' has no calibration queries; give alpha a value")
+    recipe = {
+        "dataset": dataset.fingerprint,
+        "calibration": hashlib.sha256(np.ascontiguousarray(dataset.calibration).tobytes()).hexdigest(),
+        "index": msgspec.to_builtins(config.index),
+        "codes": msgspec.to_builtins(config.codes),
+        "k": context.k,
+        "L": list_size,
+    }
+
+    def make() -> Artifact:
+        queries = np.array(dataset.calibration, order="C")
+        search = calibration_search(context, queries, list_size)
+        truth = dataset.calibration_truth
+
+        def compact(query: int, ids: np.ndarray) -> np.ndarray:
+            return index.codec.distances(queries[query], index.codes[ids])
+
+        true_ids = index.rows_of(truth.ids[:, : context.k])
+        measured = measure_ratios(search, true_ids, truth.distances[:, : context.k], compact)
+        return Artifact(
+            {"ratios": measured.ratios, "query": measured.query}, {"asked": measured.asked, "zero": measured.zero}
+        )
+
+    kept = store.get_or_make("alpha-ratios", recipe, make)
+    return Ratios(kept.arrays["ratios"], kept.arrays["query"], kept.facts["asked"], kept.facts["zero"])
+
+
+def build_system(config: ExperimentConfig, context: SystemContext) -> System:
+    """Build the configured system, built in or a plug-in."""
+    asked = config.system
+    if isinstance(asked, PluginConfig):
+        builder = plugins.load("system", asked.name)
+        settings = dict(asked.options)
+    else:
+        settings = msgspec.to_builtins(asked)
+        builder = _SYSTEMS[settings.pop("kind")]
+    return builder(context, **settings)
+
+
+def charge_memory(config: ExperimentConfig, index: SearchIndex, region: Region, system: System) -> MemoryBudget:
+    """Charge what lies at a compute node to its budget; too much is an error that itemises."""
+    budget = MemoryBudget(round(config.cluster.memory_budget_gb * 1e9))
+    if system.local_index:
+        return budget
+    if system.uses_codes:
+        budget.charge("compact codes", index.codes.nbytes)
+        budget.charge("codec parameters", index.codec.state_bytes)
+    if region.placement.table_bytes:
+        budget.charge("placement table", region.placement.table_bytes)
+    in_flight = _queries_in_flight(config)
+    budget.charge(f"state of {in_flight} queries in flight", in_flight * system.state_bytes)
+    budget.require()
+    return budget
+
+
+def _queries_in_flight(config: ExperimentConfig) -> int:
+    most = config.cluster.threads * config.cluster.queries_per_thread
+    return min(most, config.load.concurrency) if isinstance(config.load, ClosedLoad) else most
