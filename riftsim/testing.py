@@ -81,11 +81,11 @@ def check_program(
 ) -> None:
     """Check the search program of a system: what it asks for may complete in any order and in any company.
 
-    Each query is searched under several random schedules of completions, by one program after the other and by a program
-    that has searched before. Checked are: tags and task numbers are unique among those that are open, and tags are within 24
-    bits; reads and tasks have a size; no step waits for nothing; a search ends only when nothing is open; completions that
-    were never asked for, or that come twice, are refused with ``ProtocolError`` and change nothing; the answer has its
-    types, is sorted, names no node twice, and depends on nothing but the query and the schedule.
+    Each query is searched under several random schedules of completions, by a new program and by one that has searched
+    before. Checked are: tags and task numbers are unique among those that are open, and within 24 bits; reads and tasks
+    have a size; no step waits for nothing; a search ends only when nothing is open; completions that were never asked
+    for, or that come twice, are refused with ``ProtocolError`` and change nothing; the answer has its types, is sorted,
+    names no node twice, and depends on nothing but the query and the schedule.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def check_program(
             if not same or calm.counts != again.counts:
                 raise PluginError(
                     f"program: query {query} gave ids {calm.ids.tolist()} and counts {calm.counts} by a new program, "
-                    f"ids {again.ids.tolist()} and counts {again.counts} by a used one that was also told of completions "
-                    "it had to refuse; expected the same under the same schedule"
+                    f"ids {again.ids.tolist()} and counts {again.counts} by a used one that was also told of "
+                    "completions it had to refuse; expected the same under the same schedule"
                 )
 
 
@@ -125,8 +125,8 @@ def _search(program: Program, query: int, order: np.random.Generator, *, provoke
         if step.done != (not open_reads and not open_tasks):
             state = "has ended" if step.done else "waits"
             raise PluginError(
-                f"program: query {query} {state} with reads {open_reads} and tasks {open_tasks} open; expected it to end "
-                "when nothing is open, and not before"
+                f"program: query {query} {state} with reads {open_reads} and tasks {open_tasks} open; expected it to "
+                "end when nothing is open, and not before"
             )
         if step.done:
             return program.answer()
@@ -154,8 +154,8 @@ def _check_step(step: Step, query: int, open_reads: list[int], open_tasks: list[
         for name, size in zip(names, sizes, strict=True):
             if not 0 <= name < _TAGS or name in taken or names.count(name) > 1:
                 raise PluginError(
-                    f"program: query {query} asks for {what} {name} with {taken} open; expected numbers in [0, {_TAGS}), "
-                    "each used once at a time"
+                    f"program: query {query} asks for {what} {name} with {taken} open; expected numbers in "
+                    f"[0, {_TAGS}), each used once at a time"
                 )
             if size < 1:
                 raise PluginError(f"program: query {query}: {what} {name} has size {size}, expected at least 1")
@@ -189,8 +189,8 @@ def _check_answer(answer: Answer, query: int) -> None:
     in_front = found[:size].all() and (ids[size:] == -1).all() and np.isinf(distances[size:]).all()
     if not in_front or len(set(ids[:size].tolist())) < size or (np.diff(distances[:size]) < 0).any():
         raise PluginError(
-            f"program: query {query} returned ids {ids.tolist()} at {distances.tolist()}, expected different ids, nearest "
-            "first, then -1 at infinity"
+            f"program: query {query} returned ids {ids.tolist()} at {distances.tolist()}, expected different ids, "
+            "nearest first, then -1 at infinity"
         )
     wrong = {name: count for name, count in answer.counts.items() if not isinstance(count, int) or count < 0}
     if wrong:

@@ -4,6 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A kernel that is compiled within an example takes seconds; time is no property here.
+settings.register_profile("riftsim", deadline=None)
+settings.load_profile("riftsim")
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 

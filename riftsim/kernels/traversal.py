@@ -117,7 +117,7 @@ def may_matter(state, key):
         return True
     if state.rules[q.RULE_VERIFY] == q.VERIFY_EXPANDED or state.numbers[q.RESULT_SIZE] < state.results.shape[0]:
         return False
-    alpha = state.rules[q.RULE_ALPHA_PPM] * 1e-6
+    alpha = state.rules[q.RULE_ALPHA_PPM] / 1e6
     return np.float64(distance_of(key)) <= alpha * alpha * np.float64(threshold(state))
 
 

@@ -120,9 +120,7 @@ RIFTANN_LOADS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "settings", RIFTANN_LOADS, ids=["-".join(map(str, each)) or "default" for each in RIFTANN_LOADS]
-)
+@pytest.mark.parametrize("settings", RIFTANN_LOADS, ids=["-".join(each) or "default" for each in RIFTANN_LOADS])
 def test_every_part_of_riftanns_time_is_accounted_for(photos, settings):
     run = simulate(system_of("riftann", photos, **settings), concurrency=10, measured=40)
     for each in run.runs:

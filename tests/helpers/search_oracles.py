@@ -145,7 +145,7 @@ class EagerModel:
     """The eager search under any completions: told the same, it must decide the same."""
 
     def __init__(self, world: World, query: int, list_size: int, k: int, rules):
-        self.books = Bookkeeping(world, query, list_size, k, rules.verify, round(rules.alpha * 1e6) * 1e-6)
+        self.books = Bookkeeping(world, query, list_size, k, rules.verify, round(rules.alpha * 1e6) / 1e6)
         self.rules = rules
         self.window = rules.window
         self.in_flight: dict[int, tuple[int, int, int | None]] = {}

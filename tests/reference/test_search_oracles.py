@@ -40,7 +40,7 @@ def rounds_of(world, list_size, k, beam, verify, alpha, overlapped=False) -> Rou
 
 def assert_equals_oracle(world, query, list_size, k, beam, verify, alpha) -> None:
     books, chains = search_in_rounds(
-        world, query, list_size=list_size, k=k, beam=beam, verify=verify, alpha=round(alpha * 1e6) * 1e-6
+        world, query, list_size=list_size, k=k, beam=beam, verify=verify, alpha=round(alpha * 1e6) / 1e6
     )
     program = rounds_of(world, list_size, k, beam, verify, alpha)
     step, said = program.start(query), []
