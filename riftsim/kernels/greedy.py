@@ -83,13 +83,14 @@ def best_first(
             cursor += 1
         row = node * width
         count = 0
-        for at in range(row, row + degrees[node]):
-            other = neighbors[at]
-            if marks[other] != visited:
-                marks[other] = visited
-                fresh[count] = other
-                count += 1
-                prefetch_row(vectors, np.int64(other) * d, d)
+        for at in range(row, row + degrees[node]):  # without branches; unsigned indices need no test for negative ones
+            other = neighbors[np.uint64(at)]
+            is_new = marks[np.uint32(other)] != visited
+            marks[np.uint32(other)] = visited
+            fresh[np.uint64(count)] = other
+            count += np.int64(is_new)
+        for at in range(count):
+            prefetch_row(vectors, np.int64(fresh[at]) * d, d)
         if cursor < size:
             following = np.int64(id_of(keys[cursor])) * width
             for at in range(following, following + width, 16):
