@@ -6,9 +6,30 @@ for each other main thread that is busy at that moment.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from riftsim.kernels import prices
 from riftsim.rdma.profiles import CpuCosts
 from riftsim.search.messages import Work
+
+# The Python engine calls the kernels' sources, the compiled engine the kernels.
+_alone_ps = prices.alone_ps.py_func
+_contended_ps = prices.contended_ps.py_func
+_post_ps = prices.post_ps.py_func
+_poll_ps = prices.poll_ps.py_func
+
+_PRICE_OF_WORK = (
+    "query_ps",
+    "table_entry_ps",
+    "list_ps",
+    "neighbor_ps",
+    "compact_ps",
+    "exact_ps",
+    "local_exact_ps",
+    "insertion_ps",
+    "handover_ps",
+    "merge_ps",
+)
 
 
 @dataclass(frozen=True)
@@ -77,37 +98,27 @@ class CpuModel:
             contention_permille=costs.per_thread_slowdown_permille,
         )
 
+    @cached_property
+    def work_prices(self) -> tuple[int, ...]:
+        """Price of one unit of each field of ``Work``, in their order."""
+        return tuple(getattr(self, name) for name in _PRICE_OF_WORK)
+
     def work_ps(self, work: Work, busy_cores: int) -> int:
         """Time of a piece of work that starts while ``busy_cores`` cores, this one included, are busy."""
-        alone_ps = (
-            work.queries * self.query_ps
-            + work.table_entries * self.table_entry_ps
-            + work.lists * self.list_ps
-            + work.neighbors * self.neighbor_ps
-            + work.compact * self.compact_ps
-            + work.exact * self.exact_ps
-            + work.local_exact * self.local_exact_ps
-            + work.insertions * self.insertion_ps
-            + work.handed_over * self.handover_ps
-            + work.merged * self.merge_ps
-        )
-        return self._contended(alone_ps, busy_cores)
+        return _contended_ps(_alone_ps(work, self.work_prices), self.contention_permille, busy_cores)
 
     def evaluate_ps(self, neighbors: int, busy_cores: int) -> int:
         """Time to compute that many compact distances."""
-        return self._contended(neighbors * self.compact_ps, busy_cores)
+        return _contended_ps(neighbors * self.compact_ps, self.contention_permille, busy_cores)
 
     def task_ps(self, neighbors: int, busy_cores: int) -> int:
         """Time that a worker takes for a task, from taking it to reporting it."""
         return self.handover_ps + self.evaluate_ps(neighbors, busy_cores)
 
-    def _contended(self, alone_ps: int, busy_cores: int) -> int:
-        return alone_ps + alone_ps * self.contention_permille * max(0, busy_cores - 1) // 1000
-
     def post_ps(self, requests: int) -> int:
         """Time to build a chain of work requests and ring for it."""
-        return requests * self.build_wr_ps + self.doorbell_ps
+        return _post_ps(requests, self.build_wr_ps, self.doorbell_ps)
 
     def poll_ps(self, seen: int) -> int:
         """Time to poll a completion queue once and take what it held."""
-        return self.poll_once_ps + seen * self.cqe_ps
+        return _poll_ps(seen, self.poll_once_ps, self.cqe_ps)

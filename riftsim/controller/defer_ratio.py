@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from riftsim.controller.protocol import ControlView, SetPoint
 from riftsim.errors import ConfigError
+from riftsim.kernels.balance import PER_UNIT, defer_ratio_step
+
+# The Python engine calls the kernel's source, a compiled engine the kernel.
+_step = defer_ratio_step.py_func
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,18 @@ class DeferRatio:
 
     def decide(self, view: ControlView) -> SetPoint:
         """Move by one step."""
-        allowance, window = view.allowance, view.window
-        if view.generated == 0:
-            return SetPoint(allowance, window)
-        if view.unfinished > self.theta_high * view.generated:
-            if view.free_workers > 0 and allowance < self.max_allowance:
-                allowance += 1
-            else:
-                window = max(self.min_window, window - 1)
-        elif view.unfinished < self.theta_low * view.generated:
-            if allowance > self.min_allowance:
-                allowance -= 1
-            else:
-                window = min(self.max_window, window + 1)
-        return SetPoint(allowance, window)
+        step = _step(
+            view.unfinished, view.generated, view.allowance, view.window, view.free_workers, *self.integer_settings()
+        )
+        return SetPoint(*step)
+
+    def integer_settings(self) -> tuple[int, int, int, int, int, int]:
+        """Thresholds in parts per million, then the bounds: the settings of ``kernels.balance``."""
+        return (
+            round(self.theta_low * PER_UNIT),
+            round(self.theta_high * PER_UNIT),
+            self.min_allowance,
+            self.max_allowance,
+            self.min_window,
+            self.max_window,
+        )
