@@ -19,7 +19,7 @@ from photographs import (
     PHOTO_PACKAGES,
     TEXTURE_PACKAGES,
     CopyFilter,
-    Picture,
+    Pixels,
     decode,
     grey_of,
     looks_photographic,
@@ -39,10 +39,9 @@ MAX_DESCRIPTORS = 12_000
 MIN_DESCRIPTORS = 10
 
 
-def descriptors_of(sift, picture: Picture) -> np.ndarray:
+def descriptors_of(sift, pixels: Pixels) -> np.ndarray:
     """Compute the SIFT descriptors of a picture, strongest MAX_DESCRIPTORS in the detector's order, uint8 (m, 128)."""
     cv2 = need_module("cv2", "opencv-python-headless==5.0.0.93")
-    pixels = decode(picture.data)
     grey, opaque = grey_of(pixels), pixels.opaque
     scale = MAX_SIDE / max(grey.shape)
     if scale < 1:
@@ -83,7 +82,7 @@ def collect(folder: Path, packages: dict[str, str], work: Path) -> tuple[dict[st
         if cached.exists():
             found = np.load(cached)
         else:
-            found = descriptors_of(sift, picture)
+            found = descriptors_of(sift, pixels)
             with atomic_write(cached) as partial, partial.open("wb") as file:
                 np.save(file, found)
         if len(found) < MIN_DESCRIPTORS:
