@@ -221,9 +221,9 @@ def test_smart_depth_rows_are_met_within_the_stated_error():
     """Fitted: within 5 %, but for 96 threads with 1 (8 %) and 4 reads each (13 %). The throttled rate is predicted."""
     profile = load_profile("connectx6-200g")
     for row in SMART_DEPTH_ROWS:
-        extra = 761_000 if row.threads == 96 else 0
+        extra = 773_000 if row.threads == 96 else 0
         rate = closed_loop(profile, row.threads, row.depth, 8, 1, extra).rate_mops
         allowed = {(96, 1): 0.08, (96, 4): 0.13}.get((row.threads, row.depth), 0.05)
         assert rate == pytest.approx(row.rate_mops, rel=allowed), row
-    throttled = closed_loop(profile, 96, 7, 8, 1, 761_000).rate_mops
+    throttled = closed_loop(profile, 96, 7, 8, 1, 773_000).rate_mops
     assert throttled == pytest.approx(SMART_THROTTLED_MOPS, rel=0.05)
