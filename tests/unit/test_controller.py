@@ -15,7 +15,7 @@ def view(unfinished, generated, allowance=2, window=4, free_workers=0) -> Contro
 
 
 def test_the_papers_example():
-    """20 tasks generated, 5 unfinished: r = 0.25, below the balanced zone by default, inside one that begins at 0.25."""
+    """20 tasks generated, 5 unfinished: r = 0.25, below the balanced zone by default, inside a zone from 0.25 on."""
     example = view(5, 20)
     assert DeferRatio().decide(example) == SetPoint(1, 4)
     assert DeferRatio(theta_low=0.25).decide(example) == SetPoint(2, 4)

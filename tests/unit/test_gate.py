@@ -1,4 +1,4 @@
-"""The impact gate as a function of numbers: the paper's examples (RiftANN, section 3.3), and what every policy keeps."""
+"""The impact gate as a function of numbers: the examples of RiftANN, section 3.3, and what every policy keeps."""
 
 import pytest
 from hypothesis import given
