@@ -21,6 +21,15 @@ _COLUMNS = (
 )
 
 
+def columns_of(rows: list[tuple]) -> dict[str, np.ndarray]:
+    """Samples as columns; means over the active queries are float64 and NaN where there is none."""
+    values = np.array(rows, np.float64).reshape(len(rows), len(_COLUMNS))
+    means = ("window", "allowance", "defer_ratio", "unfinished")
+    return {
+        name: values[:, at] if name in means else values[:, at].astype(np.int64) for at, name in enumerate(_COLUMNS)
+    }
+
+
 class Sampler:
     """Looks at all compute nodes at equal intervals, until every measured query has ended.
 
@@ -41,12 +50,8 @@ class Sampler:
         self._schedule()
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The samples as columns; means over the active queries are float64 and NaN where there is none."""
-        values = np.array(self._rows, np.float64).reshape(len(self._rows), len(_COLUMNS))
-        means = ("window", "allowance", "defer_ratio", "unfinished")
-        return {
-            name: values[:, at] if name in means else values[:, at].astype(np.int64) for at, name in enumerate(_COLUMNS)
-        }
+        """The samples as columns, see ``columns_of``."""
+        return columns_of(self._rows)
 
     def _schedule(self) -> None:
         self._calendar.at(self._calendar.now + self._interval_ps, EventKind.SAMPLE, 0, 0, 0, self._sample, None)

@@ -9,6 +9,7 @@ import numpy as np
 from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.calls import count_dropped, merge_tasks, next_chain, receive
+from riftsim.kernels.engine_tables import SEARCH_EAGER
 from riftsim.kernels.gate import GATE_IMPACT, PER_UNIT
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.graph_search import WORK, FillTable, GraphSearch
@@ -128,11 +129,20 @@ class EagerSearch(GraphSearch):
         self._gate_policy = gate_policy
         self._next_task = 0
 
-    def start(self, query_index: int) -> Step:
-        """Begin the search of one evaluated query."""
+    @property
+    def compiled_kind(self) -> int | None:
+        """Which search of the compiled engine this is; None with a gate in Python."""
+        return None if self._gate_policy else SEARCH_EAGER
+
+    def prepare(self, query_index: int) -> None:
+        """Empty the state and enter the start node; the first decision is the caller's."""
         self._begin(query_index)
         self._state.numbers[q.WINDOW] = self._first_window
         self._state.numbers[q.GATE_ANSWER] = -1
+
+    def start(self, query_index: int) -> Step:
+        """Begin the search of one evaluated query."""
+        self.prepare(query_index)
         self._next_task = int(self._state.numbers[q.TASK_TAIL])
         return self._decide(Work(queries=1, table_entries=len(self._state.table), compact=1, insertions=1))
 

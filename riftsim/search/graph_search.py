@@ -92,6 +92,39 @@ class GraphSearch:
         """Bytes of per-query state."""
         return state_bytes(self._state)
 
+    @property
+    def state(self) -> QueryState:
+        """The state of the query at hand; replaced by a larger one where it grows."""
+        return self._state
+
+    @property
+    def handle(self) -> np.ndarray:
+        """Handle of the state."""
+        return self._handle
+
+    @property
+    def index_handle(self) -> np.ndarray:
+        """Handle of the index."""
+        return self._index_handle
+
+    @property
+    def index(self) -> RemoteIndex:
+        """Codes, records and their placement."""
+        return self._index
+
+    @property
+    def queries(self) -> np.ndarray:
+        """The evaluated queries."""
+        return self._queries
+
+    def grow(self, demand: int) -> None:
+        """Give the state the room that a kernel asked for."""
+        self._set_state(grown(self._state, demand))
+
+    def prepare(self, query_index: int) -> None:
+        """Empty the state and enter the start node; the first decision is the caller's."""
+        self._begin(query_index)
+
     def answer(self) -> Answer:
         """Return the results of the search."""
         numbers = self._state.numbers
@@ -124,7 +157,7 @@ class GraphSearch:
                 return answer
             if answer == q.UNKNOWN_TAG:
                 raise ProtocolError(f"a read or task among {arguments[-3:]} completed twice or was never posted")
-            self._set_state(grown(self._state, answer))
+            self.grow(answer)
 
     def _require_in_flight(self, reads: list[int]) -> None:
         """Refuse reads that were never posted, or that completed before or twice, before anything changes."""

@@ -5,10 +5,10 @@ import numpy as np
 from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.calls import next_round, run_rounds, take_in
+from riftsim.kernels.engine_tables import SEARCH_LOCK_STEP, SEARCH_OVERLAPPED
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.graph_search import WORK, FillTable, GraphSearch
 from riftsim.search.messages import Answer, Step, Work
-from riftsim.search.state import grown
 
 
 class RoundSearch(GraphSearch):
@@ -52,6 +52,11 @@ class RoundSearch(GraphSearch):
         self._overlapped = overlapped
         self._arrived: list[int] = []
 
+    @property
+    def compiled_kind(self) -> int:
+        """Which search of the compiled engine this is."""
+        return SEARCH_OVERLAPPED if self._overlapped else SEARCH_LOCK_STEP
+
     def start(self, query_index: int) -> Step:
         """Begin the search of one evaluated query."""
         self._arrived = []
@@ -83,7 +88,7 @@ class RoundSearch(GraphSearch):
             demand = run_rounds(self._handle, self._index_handle, self._query)
             if demand == 0:
                 return self.answer()
-            self._set_state(grown(self._state, demand))
+            self.grow(demand)
 
     def _decide(self, work: Work) -> Step:
         count = self._growing(next_round, self._index_handle)

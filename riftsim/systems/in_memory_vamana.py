@@ -8,6 +8,7 @@ import numpy as np
 
 from riftsim.errors import ProtocolError
 from riftsim.index.search import search_batch
+from riftsim.kernels.engine_tables import SEARCH_LOCAL
 from riftsim.search.messages import Answer, Step, Work
 from riftsim.systems.context import System, SystemContext
 
@@ -17,6 +18,7 @@ class _Results:
 
     def __init__(self, context: SystemContext):
         self._context = context
+        self.queries = context.queries
         self.mean_degree = float(context.graph.degrees.mean())
         self._found: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
@@ -43,6 +45,8 @@ class _Results:
 class InMemorySearch:
     """A best-first search that needs nothing from elsewhere: it ends in the step in which it starts."""
 
+    compiled_kind = SEARCH_LOCAL
+
     def __init__(self, results: _Results):
         self._results = results
         self._query = -1
@@ -50,15 +54,27 @@ class InMemorySearch:
     def start(self, query_index: int) -> Step:
         """Search from beginning to end."""
         self._query = query_index
+        return Step(self.work_of(query_index), done=True)
+
+    def prepare(self, query_index: int) -> None:
+        """Say which query ``answer`` is asked for."""
+        self._query = query_index
+
+    @property
+    def queries(self) -> np.ndarray:
+        """The evaluated queries."""
+        return self._results.queries
+
+    def work_of(self, query_index: int) -> Work:
+        """All that the search of one query takes."""
         _, _, (expansions, evaluations, insertions) = self._results.of(query_index)
-        work = Work(
+        return Work(
             queries=1,
             lists=int(expansions),
             neighbors=round(int(expansions) * self._results.mean_degree),
             local_exact=int(evaluations),
             insertions=int(insertions),
         )
-        return Step(work, done=True)
 
     def receive(self, reads: list[int], tasks: list[int]) -> Step:
         """Never called: the search reads nothing and evaluates by itself."""

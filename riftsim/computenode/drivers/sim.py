@@ -61,7 +61,9 @@ def run_simulated(
     concurrency: int | None = None,
     arrivals_ps: np.ndarray | None = None,
     sample_ps: int = 0,
+    seed: int = 0,
     on_progress: Callable[[int], None] | None = None,
+    calendar: Calendar | None = None,
 ) -> SimulatedRun:
     """Simulate a load on a cluster.
 
@@ -80,15 +82,19 @@ def run_simulated(
         Open loop: times of arrival, ``m > warmup + measured``.
     sample_ps : int
         Time between two samples of the nodes' state; 0 takes none.
+    seed : int
+        Of the random tails, if the profile has them.
     on_progress : callable or None
         Told the number of measured queries that have ended.
+    calendar : Calendar or None
+        An unused calendar, by default a plain one.
 
     Returns
     -------
     SimulatedRun
     """
-    calendar = Calendar()
-    network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes)
+    calendar = calendar or Calendar()
+    network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed)
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
     load.nodes = [
@@ -110,15 +116,44 @@ def run_simulated(
     sampler = Sampler(calendar, load, sample_ps) if sample_ps else None
     calendar.run()
 
-    runs = sorted(load.finished, key=lambda run: run.ordinal)
+    return outcome_of(
+        load.finished,
+        measured,
+        window_ps=(load.window_start_ps, load.window_end_ps),
+        windows=sampler.columns() if sampler else None,
+        facts={
+            "events": calendar.executed,
+            "network": network.counters(),
+            "worker_busy_ps": [node.pool.busy_ps for node in load.nodes],
+        },
+    )
+
+
+def outcome_of(
+    finished: list[QueryRun],
+    measured: int,
+    *,
+    window_ps: tuple[int, int],
+    windows: dict[str, np.ndarray] | None,
+    facts: dict,
+) -> SimulatedRun:
+    """Put together what a simulation brought.
+
+    Parameters
+    ----------
+    finished : list of QueryRun
+        The measured queries.
+    measured : int
+        How many there should be.
+    window_ps : (int, int)
+        Arrival of the first measured query, and of the first after the measured ones (-1: there was none).
+    windows, facts
+        As in ``SimulatedRun``.
+    """
+    runs = sorted(finished, key=lambda run: run.ordinal)
     last_end_ps = max(run.end_ps for run in runs)
-    window_ps = (load.window_end_ps if load.window_end_ps >= 0 else last_end_ps) - load.window_start_ps
-    facts = {
-        "span_ps": last_end_ps - load.window_start_ps,
-        "window_ps": window_ps,
-        "events": calendar.executed,
-        "network": network.counters(),
-        "worker_busy_ps": [node.pool.busy_ps for node in load.nodes],
-    }
-    throughput_qps = measured / window_ps * 1e12 if window_ps else float("inf")
-    return SimulatedRun(runs, throughput_qps, sampler.columns() if sampler else None, facts)
+    start_ps, end_ps = window_ps
+    length_ps = (end_ps if end_ps >= 0 else last_end_ps) - start_ps
+    facts = {"span_ps": last_end_ps - start_ps, "window_ps": length_ps, **facts}
+    throughput_qps = measured / length_ps * 1e12 if length_ps else float("inf")
+    return SimulatedRun(runs, throughput_qps, windows, facts)
