@@ -1,0 +1,65 @@
+"""The example package, built and installed as a user would, into a folder of its own and without a network."""
+
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from riftsim import plugins
+from riftsim.config.sweep import load_experiment
+from riftsim.errors import PluginError
+from riftsim.experiments.runner import run_experiment
+from riftsim.results.store import load_runs
+from riftsim.testing import check_installed
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugin_package"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugin")
+    shutil.copytree(EXAMPLE, folder / "source")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--target", str(folder / "site"), str(folder / "source")], check=True, timeout=120)
+    return folder / "site"
+
+
+@pytest.fixture(autouse=True)
+def installed(site, monkeypatch):
+    monkeypatch.syspath_prepend(str(site))
+
+
+def test_it_announces_its_plugins_and_passes_its_own_tests():
+    check_installed("placement", "striped")
+    check_installed("system", "sequential")
+    tests = runpy.run_path(str(EXAMPLE / "tests" / "test_placement.py"))
+    tests["test_the_placement_keeps_its_contract"](7)
+    tests["test_the_placement_is_announced"]()
+
+
+def test_options_of_the_experiment_reach_it():
+    place = plugins.make("placement", "striped", {"run": 2})
+    assert place(np.arange(8), 3).tolist() == [0, 0, 1, 1, 2, 2, 0, 0]
+    with pytest.raises(PluginError, match="run: found 0, expected at least 1"):
+        plugins.make("placement", "striped", {"run": 0})
+
+
+def test_its_experiment_runs(tmp_path):
+    small = ["dataset.n=2000", "dataset.queries=20", "index={kind: vamana, R: 16, L: 32}"]
+    report = run_experiment(load_experiment(EXAMPLE / "experiment.yaml", small), out=tmp_path)
+    assert [outcome.error for outcome in report.outcomes] == [None] * 4
+    table = load_runs(tmp_path).table(["recall", "reads", "latency_mean_us"])
+    of_system = table.groupby(table["system.kind"])
+    assert table["recall"].min() > 0.8
+    assert (of_system["recall"].nunique() == 1).all(), "where a record lies changes no result"
+    assert of_system["latency_mean_us"].mean()["plugin"] > of_system["latency_mean_us"].mean()["remote_vamana"]
+
+
+def test_one_that_is_missing_fails_before_anything_runs(tmp_path):
+    plan = load_experiment(EXAMPLE / "experiment.yaml", ["dataset.n=2000", "system={kind: plugin, name: sequentiel}"])
+    report = run_experiment(plan, out=tmp_path)
+    assert all("did you mean 'sequential'?" in outcome.error for outcome in report.outcomes)
