@@ -1,5 +1,6 @@
 """The index of a configuration: graph and codes, built, found in the cache, or read from another tool's file."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,8 +112,17 @@ def load_search_index(config: ExperimentConfig, dataset: Dataset, store: Artifac
         if lost:
             graph, _ = repair(graph, dataset.base, metric)
         index_facts["repaired_nodes"] = lost
+    index_facts["fingerprint"] = _fingerprint(graph)
     codec, codes = codes_for(fingerprint, vectors, dataset.metric, msgspec.to_builtins(config.codes), store)
     return SearchIndex(graph, vectors, ids, hidden, codec, codes, {"index": index_facts, "codes": codec.facts})
+
+
+def _fingerprint(graph: Graph) -> str:
+    """SHA-256 of what a search sees of a graph."""
+    digest = hashlib.sha256(str(graph.start).encode())
+    for array in (graph.degrees, graph.neighbors):
+        digest.update(np.ascontiguousarray(array))
+    return digest.hexdigest()
 
 
 def _import(asked: IndexFileConfig, dataset: Dataset) -> ImportedIndex:

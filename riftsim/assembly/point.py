@@ -9,7 +9,7 @@ import numpy as np
 
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
-from riftsim.assembly.simulation import simulate, time_columns
+from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context
 from riftsim.computenode.drivers.local import run_local
 from riftsim.config.schema import ExperimentConfig, LocalDriver
@@ -18,6 +18,9 @@ from riftsim.search.messages import Answer
 from riftsim.search.progress import progress_of
 from riftsim.workload.datasets import Dataset
 from riftsim.workload.groundtruth import recall
+
+_READ_COUNTS = ("reads_record", "reads_vector", "reads_adjacency", "bytes_read", "chains")
+"""Counts that every run has: 0 where a system reads nothing."""
 
 
 def prepare(
@@ -83,6 +86,8 @@ def run_point(
         answers = [run.answer for run in simulated.runs]
         columns = time_columns(simulated)
         windows = simulated.windows
+        if windows:
+            facts["states"] = mean_states(windows, columns)
         facts |= {"driver": "sim", "engine": "simpy", "qps": simulated.throughput_qps, **simulated.facts}
     ended = time.perf_counter(), time.process_time()
     facts |= {
@@ -108,7 +113,7 @@ def _result(
     ids = np.stack([answer.ids for answer in answers])
     if index.ids is not None:
         ids = np.where(ids >= 0, index.ids[np.maximum(ids, 0)], -1).astype(np.int32)
-    names = dict.fromkeys(name for answer in answers for name in answer.counts)
+    names = dict.fromkeys((*_READ_COUNTS, *(name for answer in answers for name in answer.counts)))
     counts = {name: np.array([answer.counts.get(name, 0) for answer in answers], np.int64) for name in names}
     strict, with_ties = recall(ids, dataset.truth.take(order), config.search.k, dataset.base, dataset.queries[order])
     queries = {"query": order.astype(np.int64), **columns, **counts, "recall": strict, "recall_ties": with_ties}

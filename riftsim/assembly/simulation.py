@@ -37,7 +37,7 @@ def simulate(
         concurrency = load.concurrency
         warmup += concurrency * cluster.compute_nodes
     elif isinstance(load, BurstLoad):
-        arrivals_ps, warmup, measured = _burst(config)
+        arrivals_ps, warmup, measured, burst_ps = _burst(config)
     else:
         rate_qps = load.rate_qps * cluster.compute_nodes
         count = warmup + 2 * measured + cluster.threads
@@ -54,8 +54,9 @@ def simulate(
         memory_nodes=cluster.memory_nodes,
         signal_last_only=cluster.signalling == "last",
     )
-    return run_simulated(
-        replace(simulated, **system.cluster_changes),
+    simulated = replace(simulated, **system.cluster_changes)
+    run = run_simulated(
+        simulated,
         system.new_program,
         queries=len(dataset.queries),
         warmup=warmup,
@@ -65,10 +66,15 @@ def simulate(
         sample_ps=round(config.driver.sample_us * PS_PER_US),
         on_progress=on_progress,
     )
+    facts = {**run.facts, "workers": simulated.budget.workers}
+    if isinstance(load, BurstLoad):
+        facts["burst"] = {"start_ps": burst_ps[0], "end_ps": burst_ps[1]}
+    return replace(run, facts=facts)
 
 
-def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int]:
-    """Arrival times of a burst, and how many of them come before it is measured and while it is."""
+def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int, tuple[int, int]]:
+    """Arrival times of a burst, how many of them come before it is measured and while it is, and when the rate rises
+    and falls, ps."""
     load = config.load
     rate_qps = load.rate_qps * config.cluster.compute_nodes
     warm_ms = max(1.0, 1e3 * (config.warmup_queries + 2 * config.cluster.threads) / rate_qps)
@@ -77,7 +83,8 @@ def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int]:
     lengths_ps = [round(length * PS_PER_MS) for length in lengths_ms]
     times_ps = phased_arrivals_ps(list(zip(lengths_ps, rates_qps, strict=True)), config.seed)
     warmup = int(np.searchsorted(times_ps, lengths_ps[0]))
-    return times_ps, warmup, int(np.searchsorted(times_ps, sum(lengths_ps[:4]))) - warmup
+    measured = int(np.searchsorted(times_ps, sum(lengths_ps[:4]))) - warmup
+    return times_ps, warmup, measured, (sum(lengths_ps[:2]), sum(lengths_ps[:3]))
 
 
 def time_columns(simulated: SimulatedRun) -> dict[str, np.ndarray]:
@@ -102,3 +109,27 @@ def time_columns(simulated: SimulatedRun) -> dict[str, np.ndarray]:
     columns["gate_ps"] = waited[:, Blocked.GATE]
     columns["drain_ps"] = waited[:, Blocked.DRAIN]
     return columns
+
+
+def mean_states(windows: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> dict[str, float]:
+    """Means of the samples that were taken while measured queries were there, over time and compute nodes.
+
+    Parameters
+    ----------
+    windows : dict of str to ndarray
+        The samples.
+    columns : dict of str to ndarray
+        Of ``time_columns``.
+
+    Returns
+    -------
+    dict of str to float
+        Per column of the samples; nan where no sample has a value.
+    """
+    time_ps = windows["time_ps"]
+    measured = (time_ps >= columns["arrival_ps"].min()) & (time_ps <= columns["end_ps"].max())
+    states = {}
+    for name, values in windows.items():
+        known = values[measured & ~np.isnan(values)]
+        states[name] = float(known.mean()) if len(known) else float("nan")
+    return {name: states[name] for name in states if name not in ("time_ps", "compute_node")}

@@ -37,6 +37,8 @@ _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 # Parts of the latency, bottom to top: what the network costs first.
 PART_LOOKS = {
     "wait": ("#D55E00", ""),
+    "gate": ("#CC79A7", "xxxx"),
+    "drain": ("#F0E442", "----"),
     "evaluation": ("#0072B2", ""),
     "posting": ("#E69F00", "////"),
     "polling": ("#56B4E9", "\\\\\\\\"),

@@ -49,8 +49,8 @@ class PointResult:
     queries : dict of str to ndarray
         One value per measured query: ``query`` (index into the evaluated queries), ``arrival_ps``, ``start_ps``,
         ``end_ps``, the parts of the latency (``queue_ps``, ``evaluation_ps``, ``posting_ps``, ``polling_ps``,
-        ``wait_ps``, which add up to ``end_ps - arrival_ps``), counts of work, ``bytes_read``, ``recall``,
-        ``recall_ties``. A run without a clock has no ``*_ps`` columns.
+        ``wait_ps``, ``gate_ps``, ``drain_ps``, which add up to ``end_ps - arrival_ps``), counts of work,
+        ``bytes_read``, ``recall``, ``recall_ties``. A run without a clock has no ``*_ps`` columns.
     ids : ndarray, (q, k), int32
         Returned ids, -1 where fewer than k were found.
     distances : ndarray, (q, k), float32

@@ -15,6 +15,7 @@ from riftsim.results.recorder import PointResult
 
 FAILS, CRASHES, BUG, HANGS = 1, 2, 3, 4
 QUERIES, K = 20, 10
+PARTS = ("evaluation", "wait", "gate", "drain", "posting", "polling")
 
 
 def run_point(config, *, data_dir, artifacts):
@@ -29,7 +30,7 @@ def run_point(config, *, data_dir, artifacts):
         print("hanging", file=sys.stderr, flush=True)
         threading.Event().wait()
     rng = np.random.default_rng(config.search.L)
-    parts = {name: rng.integers(1_000_000, 5_000_000, QUERIES) for name in ("evaluation", "wait", "posting", "polling")}
+    parts = {name: rng.integers(1_000_000, 5_000_000, QUERIES) for name in PARTS}
     queries = {f"{name}_ps": values for name, values in parts.items()}
     queries |= {
         "query": np.arange(QUERIES),

@@ -51,7 +51,7 @@ def test_quantile_is_the_smallest_value_that_covers_the_share(values, probabilit
     assert found == np.quantile(values, probability, method="inverted_cdf")
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 10**9)] * 6), min_size=1, max_size=40))
+@given(st.lists(st.tuples(*[st.integers(0, 10**9)] * 8), min_size=1, max_size=40))
 def test_shares_add_up(parts):
     columns = dict(zip([f"{name}_ps" for name in (*metrics.LATENCY_PARTS, "other")], np.array(parts).T, strict=True))
     arrival = np.arange(len(parts), dtype=np.int64)

@@ -32,7 +32,8 @@ def record(root, system, size, factor=1.0, clock=True, queries=80, scale=1.0, se
         arrival = np.arange(queries) * (latency.mean() / 8).astype(np.int64)
         columns |= {"arrival_ps": arrival, "end_ps": arrival + latency}
         columns |= {f"{part}_ps": latency // 5 for part in ("queue", "evaluation", "posting", "polling")}
-        columns["wait_ps"] = latency - 4 * (latency // 5)
+        columns |= {"gate_ps": latency // 10, "drain_ps": latency // 20}
+        columns["wait_ps"] = latency - 4 * (latency // 5) - latency // 10 - latency // 20
     shape = (queries, 10)
     result = PointResult(columns, np.zeros(shape, np.int32), np.zeros(shape, np.float32), facts={"driver": "sim"})
     return write_run(root, "fake", f"{system}-L={size}", config, digest, result, {"versions": {"commit": "c0ffee"}})
@@ -102,7 +103,10 @@ def test_breakdown_adds_up(three_systems, written):
     rows = rows_of(written[0], "breakdown")
     assert len(rows) == len(three_systems)
     for row in rows:
-        parts = [float(row[f"{part}_us"]) for part in ("wait", "evaluation", "posting", "polling", "queue", "idle")]
+        parts = [
+            float(row[f"{part}_us"])
+            for part in ("wait", "gate", "drain", "evaluation", "posting", "polling", "queue", "idle")
+        ]
         assert sum(parts) == pytest.approx(float(row["latency_mean_us"]))
 
 

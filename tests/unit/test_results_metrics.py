@@ -22,7 +22,9 @@ def closed_loop(concurrency=4, latency_ps=250_000_000, rounds=50) -> pd.DataFram
             "arrival_ps": start,
             "end_ps": start + latency_ps,
             "queue_ps": np.full(n, 10_000_000),
-            "evaluation_ps": np.full(n, 100_000_000),
+            "gate_ps": np.full(n, 30_000_000),
+            "drain_ps": np.full(n, 10_000_000),
+            "evaluation_ps": np.full(n, 60_000_000),
             "posting_ps": np.full(n, 20_000_000),
             "polling_ps": np.full(n, 20_000_000),
             "wait_ps": np.full(n, 100_000_000),
@@ -32,12 +34,52 @@ def closed_loop(concurrency=4, latency_ps=250_000_000, rounds=50) -> pd.DataFram
             "reads_record": np.full(n, 30),
             "reads_vector": np.full(n, 6),
             "reads_adjacency": np.full(n, 4),
+            "requests_merged": np.full(n, 2),
+            "requests_dropped": np.full(n, 3),
+            "gate_closed": np.full(n, 5),
+            "hidden_updates": np.tile([10, 30], n // 2),
             "chains": np.full(n, 10),
             "bytes_read": np.full(n, 20480),
             "recall": np.tile([0.9, 1.0], n // 2),
             "recall_ties": np.ones(n),
         }
     )
+
+
+STATED = {
+    "progress": {
+        "expansions": [10] * 8 + [30, 60],
+        "evaluated": [1000] * 10,
+        "inserted": [500, 400, 100, 0, 0, 0, 0, 12, 2, 1],
+        "backlog_mean": [2.0] * 7 + [10.0, 20.0, 40.0],
+        "hidden_p95": 2.0,
+    },
+    "worker_busy_ps": [300, 500],
+    "workers": 4,
+    "network": {"span_ps": 1000},
+    "states": {"defer_ratio": 0.5, "window": 7.5, "allowance": 2.5, "busy_workers": 3.0},
+}
+"""What a run with samples states of itself."""
+
+
+def test_stated_numbers():
+    found = metrics.evaluate(closed_loop(), STATED)
+    expected = {
+        "hidden_updates_p95": 2.0,
+        "update_ratio_early": 0.5,
+        "update_ratio_late": 0.005,
+        "backlog_early": 2.0,
+        "backlog_late": (10 * 10 + 30 * 20 + 60 * 40) / 100,
+        "worker_utilisation": 0.1,
+        "defer_ratio_mean": 0.5,
+        "window_mean": 7.5,
+        "allowance_mean": 2.5,
+        "busy_workers_mean": 3.0,
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    nothing = {"progress": {}, "worker_busy_ps": [0], "workers": 0, "network": {"span_ps": 5}}
+    bare = metrics.evaluate(closed_loop(), nothing)
+    assert all(np.isnan(bare[name]) for name in expected)
 
 
 def test_known_answers():
@@ -57,6 +99,12 @@ def test_known_answers():
         "bytes_per_read": 512,
         "kib_read": 20,
         "wait_us": 100,
+        "gate_us": 30,
+        "drain_us": 10,
+        "gate_share": 0.12,
+        "exact_reads": 36,
+        "gate_closed": 5,
+        "hidden_updates": 0.5,
         "wait_share": 0.4,
         "idle_us": 0,
         "bandwidth_gbps": 16_000 * 20480 * 8 / 1e9,
@@ -75,10 +123,11 @@ def test_stated_throughput_comes_before_the_span():
 
 def test_without_a_clock_counts_remain():
     counts = closed_loop().drop(columns=[name for name in closed_loop() if name.endswith("_ps")])
-    found = metrics.evaluate(counts, {"qps": None})
-    clocked = ("latency", "qps", "in_flight", "bandwidth", "requests", *metrics.LATENCY_PARTS, "idle")
-    # evaluations is a count although "evaluation" is a part of the latency
-    timed = {name for name in found if name.startswith(clocked) and name not in ("evaluations",)}
+    found = metrics.evaluate(counts, {"qps": None, **STATED})
+    clocked = ("latency", "qps", "in_flight", "bandwidth", "requests_per_s", *metrics.LATENCY_PARTS, "idle")
+    # These are counts although "evaluation" and "gate" are parts of the latency.
+    counted = ("evaluations", "gate_closed")
+    timed = {name for name in found if name.startswith(clocked) and name not in counted}
     assert {name for name, value in found.items() if np.isnan(value)} == timed | {"exact_evaluations", "hops"}
     assert all(np.isnan(value).all() for value in metrics.confidence(counts, {}, timed).values())
 
