@@ -78,13 +78,14 @@ class CpuModel:
         code_bytes, vector_bytes : int
             Size of a compact code and of an exact vector.
         """
+        compact_ps = costs.compact_distance_base_ps + costs.compact_miss_ps
         exact_ps = costs.exact_distance_base_ps + vector_bytes * costs.exact_distance_per_byte_ps
         return cls(
             query_ps=costs.query_setup_ps,
             table_entry_ps=costs.table_entry_ps,
             list_ps=costs.list_ps,
             neighbor_ps=costs.neighbor_ps,
-            compact_ps=costs.compact_distance_base_ps + code_bytes * costs.compact_distance_per_byte_ps,
+            compact_ps=compact_ps + code_bytes * costs.compact_distance_per_byte_ps,
             exact_ps=exact_ps,
             local_exact_ps=exact_ps + costs.local_record_miss_ps,
             insertion_ps=costs.insertion_ps,

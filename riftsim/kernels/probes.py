@@ -5,7 +5,9 @@ import numpy as np
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import insert, pack
 from riftsim.kernels.codes import code_distance, prefetch_code
-from riftsim.kernels.query import node_slot
+from riftsim.kernels.handles import index_of, state_of
+from riftsim.kernels.query import NEIGHBORS, PENDING_HEAD, PENDING_TAIL, TASK_HEAD, TASK_TAIL, node_slot
+from riftsim.kernels.traversal import take_list
 from riftsim.kernels.vector_ops import distance_bytes, prefetch
 
 _AHEAD = 24
@@ -73,3 +75,39 @@ def lookups(node_ids, ids):
             node_ids[slot] = ids[i]
             new += 1
     return new
+
+
+@kernel
+def replay_lists(state_words, index_words, nodes, stops):
+    """Take in the adjacency lists of whole searches again, without evaluating: cold records, unforeseen neighbours.
+
+    Parameters
+    ----------
+    state_words, index_words : int64
+        Handles; one memory node, contiguous placement.
+    nodes : int64 (expansions,)
+        Expanded nodes of all searches, in order.
+    stops : int64 (searches,)
+        Where each search ends in ``nodes``.
+
+    Returns
+    -------
+    int
+        Neighbours in the lists.
+    """
+    state = state_of(state_words)
+    index = index_of(index_words)
+    numbers = state.numbers
+    record_bytes = index.vector_bytes + 4 + 4 * index.degree
+    neighbors = 0
+    first = 0
+    for search in range(stops.shape[0]):
+        numbers[:] = 0
+        state.node_ids[:] = -1
+        for at in range(first, stops[search]):
+            take_list(state, index, index.region, nodes[at] * record_bytes + index.vector_bytes, 0)
+            numbers[TASK_HEAD] = numbers[TASK_TAIL]
+            numbers[PENDING_HEAD] = numbers[PENDING_TAIL]
+        neighbors += numbers[NEIGHBORS]
+        first = stops[search]
+    return neighbors

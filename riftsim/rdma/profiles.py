@@ -103,6 +103,7 @@ class CpuSection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     table_entry_ns: Constant
     compact_distance_base_ns: Constant
     compact_distance_per_byte_ns: Constant
+    compact_miss_ns: Constant
     exact_distance_base_ns: Constant
     exact_distance_per_byte_ns: Constant
     local_record_miss_ns: Constant
@@ -173,6 +174,7 @@ class CpuCosts:
     table_entry_ps: int
     compact_distance_base_ps: int
     compact_distance_per_byte_ps: int
+    compact_miss_ps: int
     exact_distance_base_ps: int
     exact_distance_per_byte_ps: int
     local_record_miss_ps: int
