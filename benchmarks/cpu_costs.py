@@ -2,9 +2,9 @@
 
     python benchmarks/cpu_costs.py [--json FILE] [--codes-mib 512]
 
-Prints nanoseconds per operation (the least of several runs: everything else on the machine only adds), the clock that the core
-ran at, and the constants that follow for a profile. Random rows come from arrays far larger than the caches, as the codes of
-100 million vectors are.
+Prints nanoseconds per operation (the least of several runs: everything else on the machine only adds), the clock that
+the core ran at, and the constants that follow for a profile. Random rows come from arrays far larger than the caches,
+as the codes of 100 million vectors are.
 """
 
 import argparse
