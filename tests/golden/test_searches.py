@@ -23,6 +23,8 @@ from search_worlds import make_world
 from riftsim.quantize.pq import ProductCodec
 
 FILE = Path(__file__).with_name("searches.json")
+HARDWARE = str(Path(__file__).with_name("hardware.yaml"))
+"""A copy of a profile, so that a better constant in the profile changes nothing here."""
 QUERIES = 12
 SYSTEMS = {
     "in_memory": {},
@@ -43,7 +45,7 @@ def world(photos):
 
 
 def outcome(name: str, world) -> dict:
-    run = simulate(system_of(name, world, **SYSTEMS[name]), queries=QUERIES, concurrency=3, warmup=0)
+    run = simulate(system_of(name, world, **SYSTEMS[name]), profile=HARDWARE, queries=QUERIES, concurrency=3, warmup=0)
     ids = np.stack([each.answer.ids for each in run.runs])
     counts = [each.answer.counts for each in run.runs]
     return {

@@ -1,4 +1,4 @@
-"""Indices that hardly hold a search: too few results, duplicates, ties, lists of one, a start node without neighbours."""
+"""Indices that hardly hold a search: few results, duplicates, ties, lists of one, a start without neighbours."""
 
 import numpy as np
 import pytest
@@ -95,16 +95,15 @@ def test_hidden_rows_lead_the_way_and_are_not_returned(verify):
 def test_kept_lists_with_nothing_new_do_not_end_a_search():
     """With whole records, verified candidates are expanded without a read; one that adds nothing is not the last.
 
-    A chain of nodes in which each also points back, one read at a time: 0 is expanded, 1 and 2 are verified with their
-    records; expanding 1 adds nothing new, and 2 must still be expanded to reach 3.
+    Expanding 0 finds 1 and 2. While the evaluation of 2 is unfinished, the gate keeps 1 from being expanded, and it is
+    verified with its whole record. Expanding it then adds nothing new, and 2 must still be expanded to reach 3.
     """
     vectors = bytes_of([[0], [10], [20], [30], [40]])
     world = make_world(vectors, bytes_of([[12]]), graph_of([[1, 2], [0, 2], [0, 1, 3], [2, 4], [3]]))
-    rules = EagerRules(window=1, max_window=1, verify=q.VERIFY_ALL, gate=gates.GATE_WAIT_ALL, full_record=True)
+    rules = EagerRules(window=1, max_window=1, verify=q.VERIFY_ALL, gate=gates.GATE_WAIT_ALL, full_record=True, chunk=1)
     pair = EagerPair(world, 0, list_size=5, k=5, rules=rules)
     while not pair.done:
-        # Reads before tasks: verifications overtake the expansions of what they verify.
-        pair.receive(pair.reads, []) if pair.reads else pair.receive([], pair.tasks)
+        pair.receive(pair.reads, []) if pair.reads else pair.receive([], pair.tasks[:1])
     pair.check_end()
     assert pair.program.answer().ids.tolist() == [1, 2, 0, 3, 4]
 
