@@ -99,8 +99,6 @@ class RemoteVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag
     beam_width: Positive = 4
     """Records requested per round (W)."""
     verification: Literal["expansion-only", "verify-all"] = "expansion-only"
-    """Whose exact vectors are read: of expanded nodes, or of every node that enters the candidate list."""
-    verification: Literal["expansion-only", "verify-all"] = "expansion-only"
     """Exact vectors of expanded nodes only, or of every node that was in the candidate list after a round."""
 
 
@@ -109,8 +107,6 @@ class AsyncVamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag=
 
     beam_width: Positive = 4
     """Records requested per round (W)."""
-    verification: Literal["expansion-only", "verify-all"] = "expansion-only"
-    """Whose exact vectors are read: of expanded nodes, or of every node that enters the candidate list."""
     verification: Literal["expansion-only", "verify-all"] = "expansion-only"
     """Exact vectors of expanded nodes only, or of every node that was in the candidate list after a round."""
 
@@ -329,10 +325,25 @@ DriverConfig = LocalDriver | SimDriver
 class PlotConfig(Block, kw_only=True, frozen=True):
     """A figure made from the results of this experiment."""
 
-    kind: Literal["recall-latency", "recall-qps", "breakdown", "latency-cdf"]
+    kind: Literal[
+        "recall-latency",
+        "recall-qps",
+        "breakdown",
+        "latency-cdf",
+        "verification",
+        "admission",
+        "hidden-updates",
+        "policies",
+        "time-series",
+        "sensitivity",
+        "scaling",
+    ]
     """What the figure shows."""
     title: str | None = None
     """Text above the figure."""
+    series: dict[str, dict[str, Any]] = {}
+    """Names of series in their order; each with the dotted keys and values that its runs have. Runs that fit none are
+    left out. By default every system and every swept setting is a series."""
 
 
 class ExperimentConfig(Block, kw_only=True, frozen=True):

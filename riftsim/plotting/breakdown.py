@@ -5,7 +5,7 @@ from typing import Any
 
 from riftsim.plotting import style
 from riftsim.plotting.output import Drawing
-from riftsim.plotting.series import Point, Series, at_matched_recall, series_of
+from riftsim.plotting.series import Names, Point, Series, at_matched_recall, series_of
 from riftsim.results.metrics import LATENCY_PARTS, METRICS
 from riftsim.results.store import RunSet
 
@@ -14,13 +14,13 @@ _ROW_IN = 0.15
 _MOST_BARS = 25
 
 
-def draw(runset: RunSet) -> Drawing:
+def draw(runset: RunSet, names: Names | None = None) -> Drawing:
     """Draw the mean latency of each series and candidate-list size, split into its parts.
 
     The figure grows with the number of bars, so that they stay legible. Where they would be more than 25, each series
     shows only its smallest candidate list with the recall that all series reach (0.95 at most).
     """
-    series = series_of(runset)
+    series = series_of(runset, names)
     bars = [(one, point) for one in series for point in one.points]
     if len(bars) > _MOST_BARS:
         bars = at_matched_recall(series)

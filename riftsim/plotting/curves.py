@@ -6,7 +6,7 @@ from typing import Any
 
 from riftsim.plotting import style
 from riftsim.plotting.output import Drawing
-from riftsim.plotting.series import Series, recall_label, series_of
+from riftsim.plotting.series import Names, Series, recall_label, series_of
 from riftsim.results.store import RunSet
 
 
@@ -17,6 +17,7 @@ def draw_against_recall(
     label: str,
     unit: Callable[[float], tuple[float, str]],
     front: bool = False,
+    names: Names | None = None,
 ) -> Drawing:
     """Draw a metric over recall, one curve per series.
 
@@ -33,13 +34,15 @@ def draw_against_recall(
     front : bool
         Join only the points that no other point of their series betters in both recall and metric (higher is better);
         the others are drawn hollow and pale.
+    names : mapping, optional
+        As in ``series_of``.
 
     Returns
     -------
     Drawing
         Rows: series, system, L, recall and the metric with their intervals, and whether a point is on the front.
     """
-    series = series_of(runset)
+    series = series_of(runset, names)
     rows = [row for one in series for row in _rows(one, metric)]
     drawable = [row for row in rows if math.isfinite(row["recall"]) and math.isfinite(row[metric])]
     if front:
@@ -67,7 +70,7 @@ def draw_against_recall(
         style.add_legend(figure, handles, labels, columns)
         return figure
 
-    return Drawing(kind, render, rows, list(runset))
+    return Drawing(kind, render, rows, [run for one in series for run in one.runs])
 
 
 def _rows(series: Series, metric: str) -> list[dict[str, Any]]:
@@ -90,7 +93,7 @@ def _betters(other: dict[str, Any], row: dict[str, Any], metric: str) -> bool:
 
 
 def _curve(axes, series: Series, rows: list[dict[str, Any]], metric: str, factor: float, front: bool):
-    look = style.look(series.system, series.variant, series.variants)
+    look = series.look
     joined = [row for row in rows if row["on_front"]] if front else rows
     if front:
         joined.sort(key=lambda row: row["recall"])

@@ -10,17 +10,38 @@ import msgspec
 
 from riftsim.config.schema import PlotConfig
 from riftsim.errors import ConfigError
-from riftsim.plotting import breakdown, latency_cdf, recall_latency, recall_qps
+from riftsim.plotting import (
+    admission,
+    breakdown,
+    hidden_updates,
+    latency_cdf,
+    policies,
+    recall_latency,
+    recall_qps,
+    scaling,
+    sensitivity,
+    time_series,
+    verification,
+)
 from riftsim.plotting.output import Drawing, write_figure
+from riftsim.plotting.series import Names
 from riftsim.results.store import RunSet
 
-KINDS: dict[str, Callable[[RunSet], Drawing]] = {
+KINDS: dict[str, Callable[[RunSet, Names | None], Drawing]] = {
     "recall-latency": recall_latency.draw,
     "recall-qps": recall_qps.draw,
     "breakdown": breakdown.draw,
     "latency-cdf": latency_cdf.draw,
+    "verification": verification.draw,
+    "admission": admission.draw,
+    "hidden-updates": hidden_updates.draw,
+    "policies": policies.draw,
+    "time-series": time_series.draw,
+    "sensitivity": sensitivity.draw,
+    "scaling": scaling.draw,
 }
-DEFAULT_PLOTS = tuple(PlotConfig(kind=kind) for kind in KINDS)
+DEFAULT_PLOTS = tuple(PlotConfig(kind=kind) for kind in ("recall-latency", "recall-qps", "breakdown", "latency-cdf"))
+"""Figures that any runs have; the others need certain settings to be swept."""
 
 
 def make_figures(
@@ -59,12 +80,17 @@ def make_figures(
             raise ConfigError(f"plots[{number}]: {error}; kinds are {', '.join(KINDS)}") from error
         used[plot.kind] += 1
         name = plot.kind if used[plot.kind] == 1 else f"{plot.kind}-{used[plot.kind]}"
-        written += draw(plot.kind, runset, out_dir, title=plot.title, name=name)
+        written += draw(plot.kind, runset, out_dir, title=plot.title, name=name, names=plot.series)
     return written
 
 
 def draw(
-    kind: str, runset: RunSet, out_dir: str | os.PathLike, title: str | None = None, name: str | None = None
+    kind: str,
+    runset: RunSet,
+    out_dir: str | os.PathLike,
+    title: str | None = None,
+    name: str | None = None,
+    names: Names | None = None,
 ) -> list[Path]:
     """Draw one figure and write its files.
 
@@ -77,6 +103,8 @@ def draw(
     title : str, optional
     name : str, optional
         Of the files, without ending; the kind by default.
+    names : mapping, optional
+        Series with names, each with the dotted keys and values of its runs.
 
     Returns
     -------
@@ -90,4 +118,4 @@ def draw(
     """
     if kind not in KINDS:
         raise ConfigError(f"plots: no figure is called {kind!r}; kinds are {', '.join(KINDS)}")
-    return write_figure(KINDS[kind](runset), Path(out_dir) / (name or kind), title)
+    return write_figure(KINDS[kind](runset, names or None), Path(out_dir) / (name or kind), title)

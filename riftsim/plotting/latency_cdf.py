@@ -7,7 +7,7 @@ import numpy as np
 
 from riftsim.plotting import style
 from riftsim.plotting.output import Drawing
-from riftsim.plotting.series import Point, at_matched_recall, series_of
+from riftsim.plotting.series import Names, Point, at_matched_recall, series_of
 from riftsim.results.metrics import latency_us
 from riftsim.results.store import RunSet
 
@@ -15,7 +15,7 @@ _MOST_STEPS = 2000
 _MOST_BANDS = 6  # more of them hide each other
 
 
-def draw(runset: RunSet) -> Drawing:
+def draw(runset: RunSet, names: Names | None = None) -> Drawing:
     """Draw the share of queries that are done within a latency, one curve per series.
 
     Each series shows its smallest candidate list with the recall that all series reach (0.95 at most). With up to six
@@ -23,7 +23,7 @@ def draw(runset: RunSet) -> Drawing:
     (Annals of Probability, 1990).
     """
     curves = []
-    for one, point in at_matched_recall(series_of(runset)):
+    for one, point in at_matched_recall(series_of(runset, names)):
         values = np.sort(np.concatenate([latency_us(run.queries) for run in point.runs]))
         if len(values):
             curves.append((one, point, *_steps(values), math.sqrt(math.log(2 / 0.05) / (2 * len(values)))))
@@ -65,7 +65,7 @@ def _render(curves: list, any_runs: bool):
     style.choose_scale(axes.xaxis, [factor * float(x) for _, _, xs, _, _ in curves for x in (xs[0], xs[-1])])
     handles = []
     for one, _, xs, ys, half in curves:
-        look = style.look(one.system, one.variant, one.variants)
+        look = one.look
         xs = factor * xs
         if len(curves) <= _MOST_BANDS:
             low, high = np.maximum(ys - half, 0), np.minimum(ys + half, 1)
@@ -74,7 +74,7 @@ def _render(curves: list, any_runs: bool):
         # Markers at the deciles tell curves apart without colour.
         at = np.searchsorted(ys, np.linspace(0.1, 0.9, 5))
         axes.plot(xs[at], ys[at], color=look.colour, marker=look.marker, linestyle="none", mec="white", mew=0.4)
-        handles.append(_handle(look))
+        handles.append(style.handle(look))
     axes.set_ylim(0, 1.02)
     style.add_legend(figure, handles, labels, columns)
     return figure
@@ -83,9 +83,3 @@ def _render(curves: list, any_runs: bool):
 def _label(name: str, point: Point) -> str:
     recall = point.value("recall")
     return f"{name}, L={point.L}" + (f" ({recall:.3f})" if math.isfinite(recall) else "")
-
-
-def _handle(look: style.Look):
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=look.colour, marker=look.marker, linestyle=look.line, mec="white", mew=0.4)

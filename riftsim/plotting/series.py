@@ -7,11 +7,13 @@ are series of their own.
 import dataclasses
 import json
 import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from riftsim.plotting import style
 from riftsim.results.intervals import runs_interval
 from riftsim.results.metrics import METRICS
 from riftsim.results.store import Run, RunSet
@@ -34,6 +36,22 @@ _NOT_SERIES = ("search.L", "system.kind", "system.name", "driver.engine")
 
 _PARAMETER_NAMES = {
     "system.beam_width": "W",
+    "system.window": "W_R",
+    "system.record_reads": "",
+    "system.split": "",
+    "system.verification.kind": "",
+    "system.verification.alpha": "α",
+    "system.verification.delta": "δ",
+    "system.gate.kind": "",
+    "system.gate.bound": "B",
+    "system.gate.theta": "θ",
+    "system.gate.epsilon": "ε",
+    "system.gate.history": "H",
+    "system.gate.max_unfinished": "U_max",
+    "system.balancing.kind": "",
+    "system.balancing.theta_low": "θ_low",
+    "system.balancing.theta_high": "θ_high",
+    "system.balancing.interval": "interval",
     "search.k": "k",
     "index.R": "R",
     "index.L": "build L",
@@ -92,6 +110,8 @@ class Series:
         Which of how many series of this system; decides shade, marker and line.
     points : tuple of Point
         In the order of L.
+    named : int
+        Position among series that the figure names itself, which have a colour each; -1 for others.
     """
 
     label: str
@@ -99,11 +119,44 @@ class Series:
     variant: int
     variants: int
     points: tuple[Point, ...]
+    named: int = -1
+
+    @property
+    def look(self) -> style.Look:
+        """How it is drawn."""
+        if self.named >= 0:
+            return style.numbered_look(self.named)
+        return style.look(self.system, self.variant, self.variants)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs of all points."""
+        return [run for point in self.points for run in point.runs]
 
 
-def series_of(runset: RunSet) -> list[Series]:
-    """Group runs into series, known systems first, then in the order of their swept parameters and folders."""
-    keys = [key for key in runset.swept if key not in SEED_KEYS and key not in _NOT_SERIES]
+Names = Mapping[str, Mapping[str, Any]]
+"""Names of series, each with the dotted keys and values that its runs have; none: see ``series_of``."""
+
+
+def series_of(runset: RunSet, names: Names | None = None, apart_from: Iterable[str] = ()) -> list[Series]:
+    """Group runs into series, known systems first, then in the order of their swept parameters and folders.
+
+    Parameters
+    ----------
+    runset : RunSet
+    names : mapping, optional
+        Series with names; runs that fit none are left out.
+    apart_from : iterable of str
+        Swept keys that vary within a series, besides L and seeds; with a dot at the end, all keys that begin so.
+    """
+    if names:
+        return _named_series(runset, names)
+    apart_from = tuple(apart_from)
+    keys = [
+        key
+        for key in runset.swept
+        if key not in SEED_KEYS and key not in _NOT_SERIES and not _is_among(key, apart_from)
+    ]
     folders = _folder_names(runset)
     groups: dict[str, dict[str, list[Run]]] = {}
     for run in runset:
@@ -116,12 +169,31 @@ def series_of(runset: RunSet) -> list[Series]:
             for runs in groups[system].values()
         ]
         variants.sort(key=lambda variant: ([_order(value) for value in variant[0].values()], variant[1]))
-        told = [key for key in keys if len({json.dumps(values[key]) for values, _, _ in variants}) > 1]
+        told = [key for key in keys if _tells_apart(key, [values for values, _, _ in variants])]
         for number, (values, folder, runs) in enumerate(variants):
-            parts = [_parameter_text(key, values[key]) for key in told]
+            parts = [parameter_text(key, values[key]) for key in told]
             label = ", ".join(filter(None, [system_name(system), *parts, folder]))
             found.append(Series(label, system, number, len(variants), _points(runs)))
     return found
+
+
+def matches(run: Run, conditions: Mapping[str, Any]) -> bool:
+    """Whether a run has these values at these dotted keys; a block's name stands for its ``kind``."""
+    return all(run.parameters.get(key, run.parameters.get(f"{key}.kind")) == value for key, value in conditions.items())
+
+
+def parameter_text(key: str, value: Any) -> str:
+    """Write a setting for a label; empty where it says nothing."""
+    name = _PARAMETER_NAMES.get(key, key.rpartition(".")[2].replace("_", " "))
+    if value is None:
+        return ""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{name}={text}" if name else text
+
+
+def parameter_name(key: str) -> str:
+    """Name a dotted key for people."""
+    return _PARAMETER_NAMES.get(key, "") or key.rpartition(".")[2].replace("_", " ")
 
 
 def system_of(run: Run) -> str:
@@ -168,6 +240,32 @@ def _points(runs: list[Run]) -> tuple[Point, ...]:
     return tuple(Point(size, tuple(groups[size])) for size in sorted(groups))
 
 
+def _named_series(runset: RunSet, names: Names) -> list[Series]:
+    found = []
+    for position, (label, conditions) in enumerate(names.items()):
+        runs = [run for run in runset if matches(run, conditions)]
+        if runs:
+            found.append(Series(label, system_of(runs[0]), 0, 1, _points(runs), named=position))
+    return found
+
+
+def _is_among(key: str, keys: tuple[str, ...]) -> bool:
+    return any(key == other or (other.endswith(".") and key.startswith(other)) for other in keys)
+
+
+def _tells_apart(key: str, variants: list[dict[str, Any]]) -> bool:
+    """Whether a label needs a key: variants of the same kind of block differ in it.
+
+    What differs only because one kind of block has the key and another lacks it is told by the kind.
+    """
+    kind_key = f"{key.rpartition('.')[0]}.kind"
+    values: dict[Any, set[str]] = {}
+    for variant in variants:
+        kind = variant.get(kind_key) if key != kind_key else None
+        values.setdefault(kind, set()).add(json.dumps(variant[key]))
+    return any(len(of_kind) > 1 for of_kind in values.values())
+
+
 def _folder_names(runset: RunSet) -> dict[Path, str]:
     """Name the folders that runs lie in, as briefly as tells them apart; a lone folder needs no name.
 
@@ -178,14 +276,6 @@ def _folder_names(runset: RunSet) -> dict[Path, str]:
         return {folders[0]: ""}
     brief = len({folder.name for folder in folders}) == len(folders)
     return {folder: folder.name if brief else str(folder) for folder in folders}
-
-
-def _parameter_text(key: str, value: Any) -> str:
-    name = _PARAMETER_NAMES.get(key, key.rpartition(".")[2].replace("_", " "))
-    if value is None:
-        return ""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{name}={text}" if name else text
 
 
 def _system_order(system: str) -> tuple[int, str]:

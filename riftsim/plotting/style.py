@@ -31,6 +31,8 @@ _COLOURS = {
     "pipeann": "#999933",
     "bytex": "#777777",
 }
+# Orders in which neighbours differ in lightness as well as in hue.
+_NUMBERED = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#882255", "#999933")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 
@@ -110,6 +112,11 @@ def look(system: str, variant: int = 0, variants: int = 1) -> Look:
     )
 
 
+def numbered_look(number: int) -> Look:
+    """Return the look of a series that a figure names itself: every one has a colour, marker and line of its own."""
+    return Look(_NUMBERED[number % len(_NUMBERED)], _MARKERS[number % len(_MARKERS)], _LINES[number % len(_LINES)])
+
+
 def new_figure(width_in: float = COLUMN_IN, height_in: float | None = None, legend_rows: int = 0):
     """Make a figure with one set of axes; the legend's rows come on top of the height.
 
@@ -133,6 +140,32 @@ def new_figure(width_in: float = COLUMN_IN, height_in: float | None = None, lege
     figure = Figure(figsize=(width_in, height_in + 0.4 + 0.15 * legend_rows), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)
     return figure, figure.add_subplot()
+
+
+def new_panels(rows: int, columns: int, width_in: float, height_in: float, legend_rows: int = 0, share_x: bool = True):
+    """Make a figure with a grid of axes; the legend's rows come on top.
+
+    Parameters
+    ----------
+    rows, columns : int
+    width_in : float
+        Of the figure.
+    height_in : float
+        Of each row.
+    legend_rows : int
+    share_x : bool
+        Whether axes below one another share their x axis.
+
+    Returns
+    -------
+    (matplotlib.figure.Figure, ndarray of matplotlib.axes.Axes, (rows * columns,))
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width_in, rows * height_in + 0.4 + 0.15 * legend_rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)
+    axes = figure.subplots(rows, columns, sharex="col" if share_x else False, squeeze=False)
+    return figure, axes.ravel()
 
 
 def legend_columns(labels: Sequence[str], width_in: float = COLUMN_IN) -> int:
@@ -188,6 +221,20 @@ def choose_scale(axis, values: Sequence[float]) -> None:
         axis.set_major_locator(LogLocator(subs=(1,) if few else (1, 2, 5) if decades < 2.5 else (1, 3)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+def choose_few_ticks(axis) -> None:
+    """Give an axis of a low panel three or four ticks."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2))
+
+
+def handle(look: Look):
+    """Return a line as a legend shows it."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=look.colour, marker=look.marker, linestyle=look.line, mec="white", mew=0.4)
 
 
 def time_unit(largest_us: float) -> tuple[float, str]:
