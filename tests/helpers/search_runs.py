@@ -1,5 +1,6 @@
 """Systems over a small index, run by the two drivers."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +49,7 @@ def simulate(
     queries_per_thread: int = 1,
     warmup: int | None = None,
     arrivals_ps: np.ndarray | None = None,
+    engine: Callable[..., SimulatedRun] = run_simulated,
     **changes,
 ) -> SimulatedRun:
     """Run a system in simulation; ``changes`` are of the ``SimulatedCluster``, after the system's own."""
@@ -63,7 +65,7 @@ def simulate(
     cluster = replace(replace(cluster, **system.cluster_changes), **changes)
     if warmup is None:
         warmup = concurrency * compute_nodes if concurrency and arrivals_ps is None else 0
-    return run_simulated(
+    return engine(
         cluster,
         system.new_program,
         queries=queries,
