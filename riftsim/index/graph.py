@@ -126,7 +126,7 @@ def repair(graph: Graph, vectors: np.ndarray, metric: int, L: int = 64) -> tuple
     reached, queue = np.ones(n, np.uint8), np.empty(n, np.int32)
     reached[lost] = 0
     keys, marks, epoch = np.empty(L, np.uint64), np.zeros(n, np.uint8), np.zeros(1, np.uint8)
-    fresh, evicted, counts = np.empty(width, np.int32), np.empty(0, np.uint64), np.empty(4, np.int64)
+    fresh, evicted, counts = np.empty(width, np.int32), np.empty(0, np.uint64), np.empty(5, np.int64)
     d = vectors.shape[1]
     connected = 0
     for row in lost.tolist():

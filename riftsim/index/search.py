@@ -47,8 +47,8 @@ def search_batch(
         Nearest first, ties by id; -1 where there are fewer than k.
     distances : ndarray (q, k) float32
         Internal distances; infinite where the id is -1.
-    counts : ndarray (q, 3) int64
-        Expansions, distance evaluations and insertions into the candidate list.
+    counts : ndarray (q, 4) int64
+        Expansions, distance evaluations, insertions into the candidate list, and neighbours looked at.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def search_batch(
     )
     mask = np.zeros(0, np.uint8) if hidden is None else np.ascontiguousarray(hidden, np.uint8)
     q = len(queries)
-    ids, distances, counts = np.empty((q, k), np.int32), np.empty((q, k), np.float32), np.empty((q, 3), np.int64)
+    ids, distances, counts = np.empty((q, k), np.int32), np.empty((q, k), np.float32), np.empty((q, 4), np.int64)
 
     def scratch():
         return np.empty(L, np.uint64), np.zeros(n, np.uint8), np.zeros(1, np.uint8), np.empty(width, np.int32)

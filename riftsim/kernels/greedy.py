@@ -57,8 +57,9 @@ def best_first(
         Scratch.
     evicted : ndarray of uint64
         Ring that receives taken candidates which the list dropped; each is nearer than those before it. Empty: unused.
-    counts : ndarray (4,) int64
-        Receives expansions, distance evaluations, insertions, and candidates put into ``evicted``.
+    counts : ndarray (5,) int64
+        Receives expansions, distance evaluations, insertions, neighbours looked at, and candidates put into
+        ``evicted``.
 
     Returns
     -------
@@ -73,6 +74,7 @@ def best_first(
     expansions = 0
     evaluations = 1
     insertions = 1
+    scanned = 0
     dropped = 0
     while cursor < size:
         node = np.int64(id_of(keys[cursor]))
@@ -82,6 +84,7 @@ def best_first(
         while cursor < size and is_taken(keys[cursor]):
             cursor += 1
         row = node * width
+        scanned += degrees[node]
         count = 0
         for at in range(row, row + degrees[node]):  # without branches; unsigned indices need no test for negative ones
             other = neighbors[np.uint64(at)]
@@ -115,7 +118,8 @@ def best_first(
     counts[0] = expansions
     counts[1] = evaluations
     counts[2] = insertions
-    counts[3] = dropped
+    counts[3] = scanned
+    counts[4] = dropped
     return size
 
 
@@ -132,14 +136,14 @@ def search_queries(
         Non-zero for rows that route but are not returned.
     ids, distances : ndarray (q, k) int32, ndarray (q, k) float32
         Receive the results, ascending; -1 and infinity where there are fewer than k.
-    counts : ndarray (q, 3) int64
-        Receives expansions, distance evaluations and insertions.
+    counts : ndarray (q, 4) int64
+        Receives expansions, distance evaluations, insertions and neighbours looked at.
 
     Other parameters are those of ``best_first``.
     """
     k = ids.shape[1]
     evicted = keys[:0]
-    work = np.empty(4, np.int64)
+    work = np.empty(5, np.int64)
     for query in range(first, stop):
         size = best_first(
             metric, vectors, d, neighbors, width, degrees, start, queries, np.int64(query) * d, keys, capacity, marks,
@@ -158,5 +162,5 @@ def search_queries(
         for at in range(found, k):
             ids[query, at] = -1
             distances[query, at] = np.inf
-        for at in range(3):
+        for at in range(4):
             counts[query, at] = work[at]

@@ -34,7 +34,7 @@ def choose_neighbors(
 
     Other parameters are those of ``best_first``; rows of the points in ``neighbors`` and ``degrees`` are written.
     """
-    counts = np.empty(4, np.int64)
+    counts = np.empty(5, np.int64)
     for at in range(first, stop):
         point = np.int64(points[at])
         size = best_first(
@@ -43,7 +43,7 @@ def choose_neighbors(
         )  # fmt: skip
         for entry in range(size):  # assigning a slice would compile numba's string formatting for its error
             pool[entry] = keys[entry]
-        dropped = counts[3]
+        dropped = counts[4]
         for back in range(min(dropped, evicted.size)):
             pool[size] = evicted[(dropped - 1 - back) % evicted.size]
             size += 1

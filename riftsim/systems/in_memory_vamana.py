@@ -19,7 +19,6 @@ class _Results:
     def __init__(self, context: SystemContext):
         self._context = context
         self.queries = context.queries
-        self.mean_degree = float(context.graph.degrees.mean())
         self._found: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def of(self, query_index: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -67,11 +66,11 @@ class InMemorySearch:
 
     def work_of(self, query_index: int) -> Work:
         """All that the search of one query takes."""
-        _, _, (expansions, evaluations, insertions) = self._results.of(query_index)
+        _, _, (expansions, evaluations, insertions, neighbors) = self._results.of(query_index)
         return Work(
             queries=1,
             lists=int(expansions),
-            neighbors=round(int(expansions) * self._results.mean_degree),
+            neighbors=int(neighbors),
             local_exact=int(evaluations),
             insertions=int(insertions),
         )
@@ -87,7 +86,7 @@ class InMemorySearch:
 
     def answer(self) -> Answer:
         """Return the results of the search."""
-        ids, distances, (expansions, evaluations, insertions) = self._results.of(self._query)
+        ids, distances, (expansions, evaluations, insertions, _) = self._results.of(self._query)
         counts = {
             "expansions": int(expansions),
             "evaluations": int(evaluations),

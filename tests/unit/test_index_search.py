@@ -20,7 +20,7 @@ def test_known_answer():
     ids, distances, counts = search([0, 1], 3, 2, threads=1)
     assert ids.tolist() == [[0, 1], [0, 1]]
     assert distances.tolist() == [[0, 9], [1, 4]]
-    assert counts[0].tolist() == [3, 4, 3]  # 0, 1, 2 expanded; 0 to 3 evaluated; 3 no longer fits
+    assert counts[0].tolist()[:3] == [3, 4, 3]  # 0, 1, 2 expanded; 0 to 3 evaluated; 3 no longer fits
 
 
 def test_fewer_rows_than_k_are_padded():
@@ -46,7 +46,7 @@ def test_threads_do_not_change_the_answer():
 def test_no_queries():
     ids, _, counts = search(np.empty(0), 5, 3)
     assert ids.shape == (0, 3)
-    assert counts.shape == (0, 3)
+    assert counts.shape == (0, 4)
 
 
 def test_arrays_that_do_not_fit():
