@@ -4,6 +4,8 @@ Each time the main thread decides, it fills the request window: with expansions 
 verifications. What is selected is posted in the same call, so no request grows stale between decision and posting.
 """
 
+import numpy as np
+
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, id_of
@@ -90,7 +92,7 @@ def next_chain(state, index):
         demand = room(state, most, index.degree)
         if demand < 0:
             return demand
-    count = 0
+    count = np.int64(0)
     kept = 0
     while count < most and kept < most and _free_for_expansion(state) > 0:
         at = next_untaken(state)
@@ -120,7 +122,7 @@ def next_chain(state, index):
         node = next_to_verify(state)
         if node < 0:
             break
-        post(state, index, count, node, verification, -1)
+        post(state, index, count, node, verification, np.int64(-1))
         count += 1
     if count > 0:
         numbers[q.CHAINS] += 1

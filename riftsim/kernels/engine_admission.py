@@ -14,11 +14,11 @@ def begin_load(handle, concurrency):
     if settings[t.CLOSED]:
         for turn in range(concurrency):
             for node in range(settings[t.COMPUTE_NODES]):
-                schedule(handle, 0, events.ARRIVAL, node, turn, 0, node)
+                schedule(handle, t.NOTHING, events.ARRIVAL, node, turn, t.NOTHING, node)
     else:
-        _schedule_arrival(handle, 0)
+        _schedule_arrival(handle, t.NOTHING)
     if settings[t.SAMPLE_PS] > 0:
-        schedule(handle, settings[t.SAMPLE_PS], events.SAMPLE, 0, 0, 0, 0)
+        schedule(handle, settings[t.SAMPLE_PS], events.SAMPLE, t.NOTHING, t.NOTHING, t.NOTHING, t.NOTHING)
 
 
 @kernel(inline=True)
@@ -32,7 +32,7 @@ def _schedule_arrival(handle, ordinal):
     times = t.vector(handle, t.TIMES)
     if ordinal < times.shape[0] and not is_complete(handle):
         node = ordinal % t.vector(handle, t.SETTINGS)[t.COMPUTE_NODES]
-        schedule(handle, times[ordinal], events.ARRIVAL, node, ordinal, 0, ordinal)
+        schedule(handle, times[ordinal], events.ARRIVAL, node, ordinal, t.NOTHING, ordinal)
 
 
 @kernel

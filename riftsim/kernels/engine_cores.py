@@ -36,7 +36,7 @@ def wake(handle, thread):
 def next_turn(handle, thread, at_ps):
     """Let a main thread go on at a time."""
     per_node = t.vector(handle, t.SETTINGS)[t.THREADS_PER_NODE]
-    schedule(handle, at_ps, events.THREAD, thread // per_node, thread % per_node, 0, thread)
+    schedule(handle, at_ps, events.THREAD, thread // per_node, thread % per_node, t.NOTHING, thread)
 
 
 @kernel
@@ -62,7 +62,7 @@ def look(handle, number):
     workers = t.vector(handle, t.SETTINGS)[t.WORKERS]
     if not node[t.LOOK_DUE] and node[t.POOL_HEAD] < node[t.POOL_TAIL] and node[t.POOL_BUSY] < workers:
         node[t.LOOK_DUE] = 1
-        schedule(handle, t.vector(handle, t.RUN)[t.NOW], events.WORKER, number, 0, 0, number)
+        schedule(handle, t.vector(handle, t.RUN)[t.NOW], events.WORKER, number, t.NOTHING, t.NOTHING, number)
 
 
 @kernel

@@ -46,15 +46,17 @@ def run_events(handle, queries, index):
     run = t.vector(handle, t.RUN)
     settings = t.vector(handle, t.SETTINGS)
     heap = t.table(handle, t.HEAP, t.EVENT_COLUMNS)
-    log = t.table(handle, t.LOG, 3)
+    log = t.table(handle, t.LOG, t.LOG_COLUMNS)
     threads = t.table(handle, t.THREADS, t.THREAD_COLUMNS)
     logs = log.shape[0] > 0
-    if run[t.TURN_THREAD] >= 0:
-        demand = go_on(handle, queries, index)
-        if demand < 0:
-            run[t.ASKED_SLOT] = t.grid(handle, t.SCRATCH)[t.X_SLOTS, run[t.TURN_ITEM]]
-            return demand
-    while run[t.EVENTS] > 0:
+    while True:
+        if run[t.TURN_THREAD] >= 0:
+            demand = go_on(handle, queries, index)
+            if demand < 0:
+                run[t.ASKED_SLOT] = t.grid(handle, t.SCRATCH)[t.X_SLOTS, run[t.TURN_ITEM]]
+                return demand
+        if run[t.EVENTS] == 0:
+            return OVER
         order = heap[0, t.E_ORDER]
         about = heap[0, t.E_ABOUT]
         kind = (order >> 16) & 0xFF
@@ -104,10 +106,7 @@ def run_events(handle, queries, index):
         elif kind == events.RESPONSE:
             take_response(handle, about, now)
         elif kind == events.THREAD:
-            demand = begin_turn(handle, queries, index, about)
-            if demand < 0:
-                run[t.ASKED_SLOT] = t.grid(handle, t.SCRATCH)[t.X_SLOTS, run[t.TURN_ITEM]]
-                return demand
+            begin_turn(handle, about)
         elif kind == events.EVALUATED:
             evaluated(handle, about, place & 0xFFFFFFFF)
         elif kind == events.WORKER:
@@ -124,9 +123,8 @@ def run_events(handle, queries, index):
                 return ENDED
         else:
             if not is_complete(handle):
-                schedule(handle, now + settings[t.SAMPLE_PS], events.SAMPLE, 0, 0, 0, 0)
+                schedule(handle, now + settings[t.SAMPLE_PS], events.SAMPLE, t.NOTHING, t.NOTHING, t.NOTHING, t.NOTHING)
             return SAMPLE
-    return OVER
 
 
 @kernel

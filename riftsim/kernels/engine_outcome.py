@@ -1,5 +1,7 @@
 """What follows from a step of a search in the compiled engine: time is charged, reads posted, tasks handed over."""
 
+import numpy as np
+
 from riftsim.kernels import engine_events as events
 from riftsim.kernels import engine_tables as t
 from riftsim.kernels import prices
@@ -9,6 +11,8 @@ from riftsim.kernels.balance import BALANCE_DEFER_RATIO, defer_ratio_step
 from riftsim.kernels.engine_cores import busy_cores, look
 from riftsim.kernels.engine_events import schedule
 from riftsim.kernels.handles import index_of, state_of
+
+_NO_READ = -1
 
 
 @kernel
@@ -23,7 +27,7 @@ def carry_out(handle, index, slot, requests, tasks, blocked, done):
         New evaluation tasks of the query.
     blocked : int
         What it waits for, as ``search.messages.Blocked``.
-    done : bool
+    done : int
         Whether the search has ended.
     """
     run = t.vector(handle, t.RUN)
@@ -53,7 +57,7 @@ def carry_out(handle, index, slot, requests, tasks, blocked, done):
     query[t.S_IDLE_FROM] = at
     query[t.S_BLOCKED] = blocked
     if done:
-        schedule(handle, at, events.FINISH, number, ordinal, 0, slot)
+        schedule(handle, at, events.FINISH, number, ordinal, t.NOTHING, slot)
     run[t.TURN_AT] = at
 
 
@@ -69,8 +73,8 @@ def _post(handle, index, slot, requests, from_ps):
     slot_reads = settings[t.SLOT_READS]
     at = from_ps
     for memory_node in range(settings[t.MEMORY_NODES]):
-        first = last = -1
-        count = 0
+        first = last = _NO_READ
+        count = t.NOTHING
         for row in range(requests):
             out = outbox[row]
             if out[q.OUT_MEMORY_NODE] != memory_node:
@@ -93,7 +97,7 @@ def _post(handle, index, slot, requests, from_ps):
         if count > 0:
             reads[last, t.R_SIGNALED] = 1
             at += prices.post_ps(count, settings[t.BUILD_WR_PS], settings[t.RING_PS])
-            schedule(handle, at, events.RING, query[t.S_NODE], ordinal, reads[first, t.R_TAG], first)
+            schedule(handle, at, events.RING, query[t.S_NODE], ordinal, reads[first, t.R_TAG], np.int64(first))
     return at
 
 

@@ -46,6 +46,9 @@ READ_PRICES = 29  # (3, PRICE_COLUMNS): by kind of read
 SCRATCH = 30  # (SCRATCH_ROWS, most reads or tasks of a poll)
 TABLES = 31
 
+NOTHING = 0
+"""Zero for arguments and first values: numba compiles a callee once more for a literal one."""
+
 # ---- RUN
 NOW = 0
 ROUND = 1  # delta round of the event that runs
@@ -141,6 +144,7 @@ E_ORDER = 1  # round << 24 | kind << 16 | compute node
 E_QUERY = 2  # query << 32 | tag
 E_ABOUT = 3
 EVENT_COLUMNS = 4
+LOG_COLUMNS = 3
 
 # ---- NODES
 BUSY_THREADS = 0

@@ -4,28 +4,40 @@ A turn works on one query (a start) or on all that a poll showed, one after the 
 ask for a larger state at some stages; the turn then stops with that demand, and goes on there when it is called again.
 """
 
-from riftsim.kernels import calls, prices
 from riftsim.kernels import engine_tables as t
+from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
+from riftsim.kernels.eager import merge_tasks, next_chain
 from riftsim.kernels.engine_cores import busy_cores, core_released, next_turn, note_evaluated, remove_task, task_length
 from riftsim.kernels.engine_outcome import carry_out
-from riftsim.kernels.handles import state_of
+from riftsim.kernels.handles import index_of, state_of
+from riftsim.kernels.rounds import next_round, take_in
+from riftsim.kernels.traversal import receive
 
 _STAGE_NEW = 0
 _STAGE_RECEIVE = 1
-_STAGE_MERGE = 2
-_STAGE_DECIDE = 3
+_STAGE_DECIDE = 2
+
+# Fields of ``search.messages.Work``.
+_QUERIES = 0
+_TABLE_ENTRIES = 1
+_LISTS = 2
+_NEIGHBORS = 3
+_OWN_COMPACT = 4
+_EXACT = 5
+_INSERTIONS = 7
+_HANDED_OVER = 8
+_MERGED = 9
+
+_EVALUATE = True
 
 
 @kernel
-def begin_turn(handle, queries, index, thread):
+def begin_turn(handle, thread):
     """What a main thread does next, once it is free.
 
-    Returns
-    -------
-    int
-        0, or what the state of the query at hand asks for (``GROW_...``).
+    If that is a start or a poll, the turn is then under way (TURN_THREAD) and ``go_on`` carries it on.
     """
     run = t.vector(handle, t.RUN)
     settings = t.vector(handle, t.SETTINGS)
@@ -43,11 +55,10 @@ def begin_turn(handle, queries, index, thread):
             row[t.T_BUSY] = 0
             t.table(handle, t.NODES, t.NODE_COLUMNS)[number, t.BUSY_THREADS] -= 1
             core_released(handle, number)
-        return 0
+        return
     run[t.TURN_THREAD] = thread
     run[t.TURN_ITEM] = 0
     run[t.TURN_STAGE] = _STAGE_NEW
-    return go_on(handle, queries, index)
 
 
 @kernel
@@ -102,7 +113,7 @@ def _poll(handle, thread):
     visible = t.grid(handle, t.COMPLETIONS)[thread]
     done = t.grid(handle, t.EVALUATED)[thread]
     slots = t.grid(handle, t.SCRATCH)[t.X_SLOTS]
-    items = 0
+    items = t.NOTHING
     for i in range(row[t.T_COMPLETIONS]):
         items = _add_once(slots, items, visible[i] // settings[t.SLOT_READS])
     for i in range(row[t.T_EVALUATED]):
@@ -163,173 +174,174 @@ def _leave_idle(query, at_ps):
 
 @kernel
 def go_on(handle, queries, index):
-    """Go on with the turn under way; answer as for ``begin_turn``."""
+    """Carry on the turn under way.
+
+    Parameters
+    ----------
+    queries : ndarray (q, d)
+        Evaluated queries.
+    index : int64
+        Handle of the index.
+
+    Returns
+    -------
+    int
+        0 at the end of the turn, or what the state of the query at hand asks for (``GROW_...``).
+    """
     run = t.vector(handle, t.RUN)
-    thread = run[t.TURN_THREAD]
+    search = t.vector(handle, t.SETTINGS)[t.SEARCH]
     slots = t.grid(handle, t.SCRATCH)[t.X_SLOTS]
     while run[t.TURN_ITEM] < run[t.TURN_ITEMS]:
-        demand = _work_on(handle, queries, index, thread, slots[run[t.TURN_ITEM]])
-        if demand < 0:
-            return demand
+        slot = slots[run[t.TURN_ITEM]]
+        query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
+        if run[t.TURN_STAGE] == _STAGE_NEW:
+            _open_item(handle, slot)
+        requests = tasks = blocked = done = t.NOTHING
+        if search == t.SEARCH_LOCAL:
+            done = 1
+        else:
+            state = state_of(t.grid(handle, t.HANDLES)[slot])
+            at = index_of(index)
+            numbers = state.numbers
+            vector = queries[query[t.S_QUERY]]
+            scratch = t.grid(handle, t.SCRATCH)
+            if run[t.TURN_STAGE] == _STAGE_RECEIVE:
+                count = _visible_reads(handle, slot, numbers[q.IN_FLIGHT])
+                if count > 0:
+                    if search == t.SEARCH_EAGER:
+                        demand = receive(state, at, vector, at.region, scratch[t.X_TAGS], scratch[t.X_STARTS], count)
+                    else:
+                        demand = take_in(state, at, vector, at.region, scratch[t.X_TAGS], scratch[t.X_STARTS], count)
+                    if demand < 0:
+                        return demand
+                run[t.TURN_STAGE] = _STAGE_DECIDE if count >= 0 else _STAGE_NEW
+                if search == t.SEARCH_EAGER:
+                    count = _finished_tasks(handle, slot)
+                    if count > 0:
+                        merge_tasks(state, at, vector, scratch[t.X_TASKS], count, _EVALUATE)
+                elif count >= 0:
+                    query[t.S_ARRIVED] = 0
+                    _count_work(run, numbers, scratch[t.X_WORK], _OWN_COMPACT)
+            if run[t.TURN_STAGE] == _STAGE_DECIDE:
+                closed = numbers[q.GATE_CLOSED]
+                requests = next_chain(state, at) if search == t.SEARCH_EAGER else next_round(state, at)
+                if requests < 0:
+                    return requests
+                done = 1 if numbers[q.IN_FLIGHT] == 0 and numbers[q.UNFINISHED] == 0 else 0
+                if search == t.SEARCH_EAGER:
+                    if not run[t.TURN_STARTS]:
+                        _count_work(run, numbers, scratch[t.X_WORK], _MERGED)
+                    tasks = numbers[q.TASK_TAIL] - query[t.S_NEXT_TASK]
+                    scratch[t.X_WORK, _HANDED_OVER] = tasks
+                    if numbers[q.GATE_CLOSED] > closed:
+                        blocked = 1
+                    elif numbers[q.IN_FLIGHT] == 0:
+                        blocked = 2
+        carry_out(handle, index, slot, requests, tasks, blocked, done)
         run[t.TURN_ITEM] += 1
         run[t.TURN_STAGE] = _STAGE_NEW
+    _end_turn(handle)
+    return 0
+
+
+@kernel
+def _open_item(handle, slot):
+    """Begin with one query of the turn: charge what it waited, note what its search had done before."""
+    run = t.vector(handle, t.RUN)
+    settings = t.vector(handle, t.SETTINGS)
+    query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
+    work = t.grid(handle, t.SCRATCH)[t.X_WORK]
+    for field in range(t.WORK_COLUMNS):
+        work[field] = 0
+    if settings[t.SEARCH] == t.SEARCH_LOCAL:
+        row = t.table(handle, t.LOCAL_WORK, t.WORK_COLUMNS)[query[t.S_QUERY]]
+        for field in range(t.WORK_COLUMNS):
+            work[field] = row[field]
+        return
+    numbers = state_of(t.grid(handle, t.HANDLES)[slot]).numbers
+    if run[t.TURN_STARTS]:
+        work[_QUERIES] = 1
+        work[_TABLE_ENTRIES] = settings[t.TABLE_ENTRIES]
+        work[_OWN_COMPACT] = 1
+        work[_INSERTIONS] = 1
+        query[t.S_NEXT_TASK] = numbers[q.TASK_TAIL]
+        run[t.TURN_STAGE] = _STAGE_DECIDE
+        return
+    share = run[t.TURN_POLL] // run[t.TURN_ITEMS]
+    query[t.S_POLLING] += share
+    _leave_idle(query, run[t.TURN_AT] - share)
+    for i in range(5):
+        run[t.BEFORE + i] = numbers[q.LISTS + i]
+    run[t.TURN_STAGE] = _STAGE_RECEIVE
+
+
+@kernel
+def _end_turn(handle):
+    run = t.vector(handle, t.RUN)
+    thread = run[t.TURN_THREAD]
     if not run[t.TURN_STARTS]:
         row = t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread]
         row[t.T_COMPLETIONS] = 0
         row[t.T_EVALUATED] = 0
     run[t.TURN_THREAD] = -1
     next_turn(handle, thread, run[t.TURN_AT])
-    return 0
-
-
-@kernel
-def _work_on(handle, queries, index, thread, slot):
-    """One query of a turn, from the stage that was reached."""
-    run = t.vector(handle, t.RUN)
-    settings = t.vector(handle, t.SETTINGS)
-    query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
-    search = settings[t.SEARCH]
-    work = t.grid(handle, t.SCRATCH)[t.X_WORK]
-    if run[t.TURN_STAGE] == _STAGE_NEW and not run[t.TURN_STARTS]:
-        share = run[t.TURN_POLL] // run[t.TURN_ITEMS]
-        query[t.S_POLLING] += share
-        _leave_idle(query, run[t.TURN_AT] - share)
-    if search == t.SEARCH_LOCAL:
-        row = t.table(handle, t.LOCAL_WORK, t.WORK_COLUMNS)[query[t.S_QUERY]]
-        for field in range(t.WORK_COLUMNS):
-            work[field] = row[field]
-        carry_out(handle, index, slot, 0, 0, 0, True)
-        return 0
-
-    state = t.grid(handle, t.HANDLES)[slot]
-    numbers = state_of(state).numbers
-    if run[t.TURN_STAGE] == _STAGE_NEW:
-        for i in range(5):
-            run[t.BEFORE + i] = numbers[q.LISTS + i]
-        run[t.TURN_STAGE] = _STAGE_RECEIVE
-        for field in range(t.WORK_COLUMNS):
-            work[field] = 0
-        if run[t.TURN_STARTS]:
-            _begin_work(settings, work)
-            query[t.S_NEXT_TASK] = numbers[q.TASK_TAIL]
-            run[t.TURN_STAGE] = _STAGE_DECIDE
-    if run[t.TURN_STAGE] == _STAGE_RECEIVE:
-        demand = _receive(handle, queries, index, thread, slot)
-        if demand < 0:
-            return demand
-        if demand > 0:  # a lock-step round whose reads are not all in
-            carry_out(handle, index, slot, 0, 0, 0, False)
-            return 0
-        run[t.TURN_STAGE] = _STAGE_MERGE
-        if search != t.SEARCH_EAGER:
-            _count_work(run, numbers, work, 4)
-            run[t.TURN_STAGE] = _STAGE_DECIDE
-    if run[t.TURN_STAGE] == _STAGE_MERGE:
-        _merge(handle, queries, index, thread, slot)
-        run[t.TURN_STAGE] = _STAGE_DECIDE
-    if search != t.SEARCH_EAGER:
-        count = calls.next_round(state, index)
-        if count < 0:
-            return count
-        carry_out(handle, index, slot, count, 0, 0, count == 0 and numbers[q.IN_FLIGHT] == 0)
-        return 0
-    closed = numbers[q.GATE_CLOSED]
-    count = calls.next_chain(state, index)
-    if count < 0:
-        return count
-    if not run[t.TURN_STARTS]:
-        _count_work(run, numbers, work, 9)
-    tasks = numbers[q.TASK_TAIL] - query[t.S_NEXT_TASK]
-    work[8] = tasks
-    blocked = 0
-    if numbers[q.GATE_CLOSED] > closed:
-        blocked = 1
-    elif numbers[q.IN_FLIGHT] == 0:
-        blocked = 2
-    carry_out(handle, index, slot, count, tasks, blocked, numbers[q.IN_FLIGHT] == 0 and numbers[q.UNFINISHED] == 0)
-    return 0
-
-
-@kernel
-def _begin_work(settings, work):
-    """Work of setting a query up and entering the start node."""
-    work[0] = 1
-    work[1] = settings[t.TABLE_ENTRIES]
-    work[4] = 1
-    work[7] = 1
 
 
 @kernel
 def _count_work(run, numbers, work, compact):
-    """Work since the item began; compact distances are this thread's (4) or taken over from workers (9)."""
-    work[2] = numbers[q.LISTS] - run[t.BEFORE]
-    work[3] = numbers[q.NEIGHBORS] - run[t.BEFORE + 1]
+    """Work since the item began; compact distances are this thread's or taken over from workers."""
+    work[_LISTS] = numbers[q.LISTS] - run[t.BEFORE]
+    work[_NEIGHBORS] = numbers[q.NEIGHBORS] - run[t.BEFORE + 1]
     work[compact] = numbers[q.EVALUATIONS] - run[t.BEFORE + 2]
-    work[5] = numbers[q.EXACT_EVALUATIONS] - run[t.BEFORE + 3]
-    work[7] = numbers[q.INSERTIONS] - run[t.BEFORE + 4]
+    work[_EXACT] = numbers[q.EXACT_EVALUATIONS] - run[t.BEFORE + 3]
+    work[_INSERTIONS] = numbers[q.INSERTIONS] - run[t.BEFORE + 4]
 
 
 @kernel
-def _receive(handle, queries, index, thread, slot):
-    """Take in the reads of a query that the poll showed.
+def _visible_reads(handle, slot, in_flight):
+    """Put tags and places of a query's reads that the poll showed into SCRATCH.
 
     Returns
     -------
     int
-        0; 1 if a lock-step round waits for more of its reads; below 0 what the state asks for: nothing was changed.
+        How many; -1 if a lock-step round waits for more of its reads. The same again if it is called again.
     """
     settings = t.vector(handle, t.SETTINGS)
+    query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
+    thread = query[t.S_THREAD]
     seen = t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_COMPLETIONS]
     visible = t.grid(handle, t.COMPLETIONS)[thread]
     reads = t.table(handle, t.READS, t.READ_COLUMNS)
-    query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
-    state = t.grid(handle, t.HANDLES)[slot]
     scratch = t.grid(handle, t.SCRATCH)
     tags, starts = scratch[t.X_TAGS], scratch[t.X_STARTS]
-    vector = queries[query[t.S_QUERY]]
-    search = settings[t.SEARCH]
-    count = 0
-    if search == t.SEARCH_LOCK_STEP:
-        arrived = t.grid(handle, t.ARRIVED)[slot]
-        count = query[t.S_ARRIVED]
-        in_flight = state_of(state).numbers[q.IN_FLIGHT]
-        if count < in_flight:  # else this is the second try with a larger state
-            for i in range(seen):
-                if visible[i] // settings[t.SLOT_READS] == slot:
-                    arrived[count] = visible[i]
-                    count += 1
-            query[t.S_ARRIVED] = count
-        if count < in_flight:
-            return 1
-        for i in range(count):  # all are here: work in the order of posting
-            read = arrived[i]
-            at = i
-            while at > 0 and tags[at - 1] > reads[read, t.R_TAG]:
-                tags[at] = tags[at - 1]
-                starts[at] = starts[at - 1]
-                at -= 1
-            tags[at] = reads[read, t.R_TAG]
-            starts[at] = reads[read, t.R_START]
-    else:
+    lock_step = settings[t.SEARCH] == t.SEARCH_LOCK_STEP
+    arrived = t.grid(handle, t.ARRIVED)[slot]
+    count = query[t.S_ARRIVED] if lock_step else 0
+    if not lock_step or count < in_flight:  # else this is the second try of a round, with a larger state
         for i in range(seen):
-            read = visible[i]
-            if read // settings[t.SLOT_READS] == slot:
-                tags[count] = reads[read, t.R_TAG]
-                starts[count] = reads[read, t.R_START]
+            if visible[i] // settings[t.SLOT_READS] == slot:
+                arrived[count] = visible[i]
                 count += 1
-    if count == 0:
-        return 0
-    if search == t.SEARCH_EAGER:
-        return calls.receive(state, index, vector, tags, starts, count)
-    demand = calls.take_in(state, index, vector, tags, starts, count)
-    if demand == 0:
-        query[t.S_ARRIVED] = 0
-    return demand
+    if lock_step:
+        query[t.S_ARRIVED] = count
+        if count < in_flight:
+            return -1
+    for i in range(count):
+        read = arrived[i]
+        at = i
+        while lock_step and at > 0 and tags[at - 1] > reads[read, t.R_TAG]:  # work in the order of posting
+            tags[at] = tags[at - 1]
+            starts[at] = starts[at - 1]
+            at -= 1
+        tags[at] = reads[read, t.R_TAG]
+        starts[at] = reads[read, t.R_START]
+    return count
 
 
 @kernel
-def _merge(handle, queries, index, thread, slot):
-    """Merge the finished tasks of a query that the poll showed."""
+def _finished_tasks(handle, slot):
+    """Put the numbers of a query's tasks that the poll showed into SCRATCH; how many."""
+    thread = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot, t.S_THREAD]
     seen = t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_EVALUATED]
     done = t.grid(handle, t.EVALUATED)[thread]
     tasks = t.grid(handle, t.SCRATCH)[t.X_TASKS]
@@ -338,7 +350,4 @@ def _merge(handle, queries, index, thread, slot):
         if done[2 * i] == slot:
             tasks[count] = done[2 * i + 1]
             count += 1
-    if count > 0:
-        query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
-        state = t.grid(handle, t.HANDLES)[slot]
-        calls.merge_tasks(state, index, queries[query[t.S_QUERY]], tasks, count, True)
+    return count

@@ -45,7 +45,7 @@ def next_round(state, index):
         # Between rounds, so that what "entered the list" does not depend on the order of completions within one.
         for at in range(numbers[q.LIST_SIZE]):
             offer_to_verification(state, state.candidates[at])
-    count = 0
+    count = np.int64(0)
     while count < beam:
         at = next_untaken(state)
         if at < 0:
@@ -62,7 +62,7 @@ def next_round(state, index):
             node = next_to_verify(state)
             if node < 0:
                 break
-            post(state, index, count, node, q.READ_VECTOR, -1)
+            post(state, index, count, node, q.READ_VECTOR, np.int64(-1))
             count += 1
     if count > 0:
         numbers[q.CHAINS] += 1

@@ -76,7 +76,7 @@ def begin(state, index, query, window):
     see(state, np.int32(index.start))
     state.pending_ids[0] = index.start
     numbers[q.PENDING_TAIL] = 1
-    _open_task(state, 0, 1, 0)
+    _open_task(state, 0, 1, np.int64(0))
     evaluate_task(state, index, query, 0)
     merge_task(state, 0)
     # The start node is nobody's neighbour.
@@ -240,7 +240,7 @@ def receive(state, index, query, buffer, tags, starts, count):
     """
     numbers = state.numbers
     slots = state.flight_tags.shape[0]
-    lists = 0
+    lists = np.int64(0)
     kept = 0
     for i in range(count):
         slot = tags[i] & (slots - 1)
@@ -277,7 +277,7 @@ def receive(state, index, query, buffer, tags, starts, count):
             at += index.vector_bytes
         if expansion >= 0:
             numbers[q.AWAITED] -= 1
-            take_list(state, index, buffer, at, expansion)
+            take_list(state, index, buffer, at, np.int64(expansion))
         elif kind == q.READ_RECORD:
             _keep_list(state, index, buffer, at, node)
     return 0

@@ -12,6 +12,7 @@ from riftsim.rdma.servers import ComputeNic, MemoryNic
 from riftsim.rdma.simulated import ReadPrices
 
 LOG_ROWS = 1 << 16
+_FIRST_EVENTS = 1024
 _FIRST_TASKS = 64
 _FIRST_POOL = 256
 
@@ -109,7 +110,7 @@ def new_tables(
     thread_reads = per_thread * slot_reads
     waiting = power_of_two(max(concurrency, len(times) // nodes + 1) + 1)
     settings[t.MARGIN] = per_thread * (memory_nodes + 2 + slot_reads) + int(settings[t.WORKERS]) + 8
-    events = power_of_two(2 * int(settings[t.MARGIN]) + concurrency * nodes + 2)
+    events = int(settings[t.MARGIN]) + concurrency * nodes + 2 + _FIRST_EVENTS
 
     def zeros(*shape: int) -> np.ndarray:
         return np.zeros(shape, np.int64)
