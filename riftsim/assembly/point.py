@@ -10,12 +10,13 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
-from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context
+from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
 from riftsim.config.schema import ExperimentConfig, LocalDriver
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer
 from riftsim.search.progress import progress_of
+from riftsim.systems.alpha import Ratios
 from riftsim.workload.datasets import Dataset
 from riftsim.workload.groundtruth import recall
 
@@ -36,6 +37,43 @@ def prepare(
     store = artifacts or ArtifactStore()
     dataset = load_configured_dataset(config, data_dir, store)
     return {"dataset": dataset_facts(dataset), **load_search_index(config, dataset, store).facts}
+
+
+def calibration_ratios(
+    config: ExperimentConfig,
+    list_size: int,
+    *,
+    data_dir: str | Path | None = None,
+    artifacts: ArtifactStore | None = None,
+) -> tuple[Ratios, Ratios]:
+    """Ratios of compact to exact distance of discovered true neighbours, for the verification rule.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+        Data set, index, codes and k count.
+    list_size : int
+        Candidate-list size of the searches that discover.
+
+    Returns
+    -------
+    (Ratios, Ratios)
+        Of the calibration queries, which choose alpha, and of the evaluated ones, which judge it.
+
+    Raises
+    ------
+    ConfigError
+        The metric has no such ratio, or there are no calibration queries.
+    """
+    store = artifacts or ArtifactStore()
+    dataset = load_configured_dataset(config, data_dir, store)
+    index = load_search_index(config, dataset, store)
+    context = search_context(config, dataset, index, lay_out(config, index), store)
+    chosen, judged = (
+        stored_ratios(config, dataset, index, context, list_size, store, held_out=held_out)
+        for held_out in (False, True)
+    )
+    return chosen, judged
 
 
 def run_point(

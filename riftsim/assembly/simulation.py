@@ -7,10 +7,12 @@ import numpy as np
 
 from riftsim.assembly.index import SearchIndex
 from riftsim.computenode.costs import CpuModel
+from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import Balancing, CpuBudget
 from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig
 from riftsim.controller.fixed import Fixed
+from riftsim.errors import ConfigError
 from riftsim.memnode.region import Region
 from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Blocked
@@ -18,6 +20,8 @@ from riftsim.systems.context import System
 from riftsim.units import PS_PER_MS, PS_PER_US
 from riftsim.workload.arrivals import constant_arrivals_ps, phased_arrivals_ps, poisson_arrivals_ps
 from riftsim.workload.datasets import Dataset
+
+_ENGINES = {"simpy": run_simulated, "compiled": run_compiled}
 
 
 def simulate(
@@ -55,7 +59,8 @@ def simulate(
         signal_last_only=cluster.signalling == "last",
     )
     simulated = replace(simulated, **system.cluster_changes)
-    run = run_simulated(
+    engine = engine_of(config.driver.engine, simulated, system)
+    run = _ENGINES[engine](
         simulated,
         system.new_program,
         queries=len(dataset.queries),
@@ -64,12 +69,31 @@ def simulate(
         concurrency=concurrency,
         arrivals_ps=arrivals_ps,
         sample_ps=round(config.driver.sample_us * PS_PER_US),
+        seed=config.seed,
         on_progress=on_progress,
     )
-    facts = {**run.facts, "workers": simulated.budget.workers}
+    facts = {**run.facts, "engine": engine, "workers": simulated.budget.workers}
     if isinstance(load, BurstLoad):
         facts["burst"] = {"start_ps": burst_ps[0], "end_ps": burst_ps[1]}
     return replace(run, facts=facts)
+
+
+def engine_of(asked: str, cluster: SimulatedCluster, system: System) -> str:
+    """The event loop that runs a system: the one asked for, or for ``auto`` the compiled one if it has every policy.
+
+    Raises
+    ------
+    ConfigError
+        If the compiled one is asked for and a policy is in Python; names it.
+    """
+    if asked == "simpy":
+        return asked
+    obstacle = python_policy(cluster, system.new_program())
+    if obstacle is None:
+        return "compiled"
+    if asked == "compiled":
+        raise ConfigError(f"driver.engine: found 'compiled', but {obstacle} is Python; expected 'simpy' or 'auto'")
+    return "simpy"
 
 
 def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int, tuple[int, int]]:

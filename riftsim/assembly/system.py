@@ -92,8 +92,12 @@ def stored_ratios(
     context: SystemContext,
     list_size: int,
     store: ArtifactStore,
+    *,
+    held_out: bool = False,
 ) -> Ratios:
     """Ratios of compact to exact distance on the calibration queries, from the cache if they are there.
+
+    ``held_out`` takes the evaluated queries instead: they judge an alpha and never choose it.
 
     Raises
     ------
@@ -104,11 +108,13 @@ def stored_ratios(
         raise ConfigError(
             "verification.kind: 'calibrated' needs a metric with distances (l2, cosine); the data set has 'ip'"
         )
-    if not len(dataset.calibration):
+    queries, truth = (dataset.queries, dataset.truth) if held_out else (dataset.calibration, dataset.calibration_truth)
+    if not len(queries):
         raise ConfigError(f"verification.alpha: '{dataset.name}' has no calibration queries; give alpha a value")
+    queries = np.array(queries, order="C")
     recipe = {
         "dataset": dataset.fingerprint,
-        "calibration": hashlib.sha256(np.ascontiguousarray(dataset.calibration).tobytes()).hexdigest(),
+        "calibration": hashlib.sha256(queries.tobytes()).hexdigest(),
         "index": msgspec.to_builtins(config.index),
         "codes": msgspec.to_builtins(config.codes),
         "k": context.k,
@@ -116,9 +122,7 @@ def stored_ratios(
     }
 
     def make() -> Artifact:
-        queries = np.array(dataset.calibration, order="C")
         search = calibration_search(context, queries, list_size)
-        truth = dataset.calibration_truth
 
         def compact(query: int, ids: np.ndarray) -> np.ndarray:
             return index.codec.distances(queries[query], index.codes[ids])

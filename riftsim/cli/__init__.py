@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import riftsim
-from riftsim.cli import experiment, setup, show
+from riftsim.cli import calibration, experiment, setup, show
 from riftsim.errors import RiftsimError
 
 EXIT_FAILED = 1
@@ -36,7 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (experiment, show, setup):
+    for module in (experiment, calibration, show, setup):
         module.add_commands(commands)
     return parser
 

@@ -30,22 +30,22 @@ _SUMMARY = (
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
     validate = commands.add_parser("validate", help="check an experiment file and list its points")
-    _add_experiment(validate)
-    _add_json(validate)
+    add_experiment(validate)
+    add_json(validate)
     validate.set_defaults(command=_validate)
 
     build = commands.add_parser("build", help="make graph and codes into the cache and report on them")
-    _add_experiment(build)
-    _add_data_dir(build)
-    _add_json(build)
+    add_experiment(build)
+    add_data_dir(build)
+    add_json(build)
     build.set_defaults(command=_build)
 
     run = commands.add_parser("run", help="run the points of an experiment that are not complete yet")
-    _add_experiment(run)
+    add_experiment(run)
     run.add_argument("--out", metavar="DIR", type=Path, default=None, help="results folder (default: results/runs)")
     run.add_argument("--jobs", metavar="N", type=_positive, default=1, help="processes (default: 1)")
-    _add_data_dir(run)
-    _add_json(run)
+    add_data_dir(run)
+    add_json(run)
     run.add_argument("--no-plots", action="store_true", help="make no figures")
     run.set_defaults(command=_run)
 
@@ -59,20 +59,23 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     plot.set_defaults(command=_plot)
 
 
-def _add_experiment(parser: argparse.ArgumentParser) -> None:
+def add_experiment(parser: argparse.ArgumentParser) -> None:
+    """Add the experiment file and its settings to a command."""
     parser.add_argument("file", metavar="FILE", help="experiment file, or name of a bundled one (quickstart)")
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="set a key, e.g. search.L=40; repeatable"
     )
 
 
-def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+def add_data_dir(parser: argparse.ArgumentParser) -> None:
+    """Add the folder of data sets."""
     parser.add_argument(
         "--data-dir", metavar="DIR", type=Path, default=None, help="folder of data sets (default: $RIFTSIM_DATA_DIR)"
     )
 
 
-def _add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of JSON in place of tables."""
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
 
 
@@ -209,7 +212,7 @@ def _print_summary(report: "Report", runs: "RunSet", figures: list[Path]) -> Non
             rows.append([slugs[run.path], *(number(values[name], digits) for name, _, digits in _SUMMARY)])
         print_table(columns, rows, title=report.experiment)
     print(f"results: {report.folder}")
-    _print_figures(figures)
+    print_figures(figures)
 
 
 def _conclude(report: "Report") -> int:
@@ -263,7 +266,7 @@ def _plot(options: argparse.Namespace) -> int:
     if not len(runs):
         raise ResultsError(f"{folder}: found no complete run; expected results of `riftsim run`")
     plots = [{"kind": kind} for kind in options.kind] or plots or DEFAULT_PLOTS
-    _print_figures(_draw(runs, plots, options.out or folder / "figures"))
+    print_figures(_draw(runs, plots, options.out or folder / "figures"))
     return 0
 
 
@@ -273,7 +276,7 @@ def _draw(runs: "RunSet", plots: "Iterable[PlotConfig | dict]", folder: Path) ->
     return make_figures(runs, plots, folder)
 
 
-def _print_figures(files: list[Path]) -> None:
+def print_figures(files: list[Path]) -> None:
     """Name each figure once, with the other files of the same name."""
     for picture in (file for file in files if file.suffix == ".png"):
         others = [file.name.removeprefix(picture.stem) for file in files if file.name.startswith(f"{picture.stem}.")]

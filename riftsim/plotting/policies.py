@@ -25,7 +25,7 @@ def draw(runset: RunSet, names: Names | None = None) -> Drawing:
     and mean latency and somewhere better. The runs are paired, so that ``riftsim.results.compare`` says whether such a
     difference is resolved.
     """
-    curves = _curves(series_of(runset, names, apart_from=() if names else (_GATE,)))
+    curves = _curves(series_of(runset, names, apart_from=(_GATE,)), bool(names))
     rows = [row for label, points in curves for row in _rows(label, points)]
     drawable = [row for row in rows if math.isfinite(row["recall"]) and math.isfinite(row["latency_mean_us"])]
     for row in rows:
@@ -34,7 +34,7 @@ def draw(runset: RunSet, names: Names | None = None) -> Drawing:
     return Drawing("policies", lambda: _render(rows, drawable, recall_label(runset)), rows, runs)
 
 
-def _curves(series: list[Series]) -> list[tuple[str, list[tuple[str, Point]]]]:
+def _curves(series: list[Series], named: bool) -> list[tuple[str, list[tuple[str, Point]]]]:
     """Label of each curve, and its points in the order of the setting that varies, each with its label."""
     groups: dict[tuple, list[Run]] = {}
     for one in series:
@@ -43,10 +43,10 @@ def _curves(series: list[Series]) -> list[tuple[str, list[tuple[str, Point]]]]:
                 kind = run.parameters.get(f"{_GATE}kind", run.parameters.get("system.gate", ""))
                 if kind == "plugin":
                     kind = run.parameters.get(f"{_GATE}name", kind)
-                groups.setdefault((one.label, one.named >= 0, kind, point.L), []).append(run)
-    several_labels, several_sizes = (len({key[at] for key in groups}) > 1 for at in (0, 3))
+                groups.setdefault((one.label, kind, point.L), []).append(run)
+    several_labels, several_sizes = (len({key[at] for key in groups}) > 1 for at in (0, 2))
     curves = []
-    for (label, named, kind, L), runs in groups.items():
+    for (label, kind, L), runs in groups.items():
         keys = sorted({key for run in runs for key in run.parameters if key.startswith(_GATE)})
         varying = [key for key in keys if len({str(run.parameters.get(key)) for run in runs}) > 1]
         settings: dict[tuple, list[Run]] = {}

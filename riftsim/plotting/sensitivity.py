@@ -8,9 +8,9 @@ import numpy as np
 
 from riftsim.plotting import style
 from riftsim.plotting.output import Drawing
-from riftsim.plotting.series import SEED_KEYS, Names, matches, parameter_name
+from riftsim.plotting.series import Names, parameter_name
 from riftsim.results.intervals import runs_interval
-from riftsim.results.store import Run, RunSet
+from riftsim.results.store import SEED_KEYS, Run, RunSet
 
 _MEASURES = {"qps": "QPS", "latency_p99_us": "1 / P99", "recall": "Recall"}
 
@@ -22,7 +22,7 @@ def draw(runset: RunSet, names: Names | None = None) -> Drawing:
     default. Runs are compared with the default run of the same seeds; several seeds give the mean and its 95 % interval
     (Student's t).
     """
-    runs = [run for run in runset if not names or any(matches(run, of) for of in names.values())]
+    runs = [run for run in runset if not names or any(run.matches(of) for of in names.values())]
     swept = [key for key in RunSet(runs).swept if key not in SEED_KEYS]
     defaults = {key: _default([run.parameters.get(key) for run in runs]) for key in swept}
     rows, used = [], {}

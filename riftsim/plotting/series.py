@@ -16,7 +16,7 @@ import numpy as np
 from riftsim.plotting import style
 from riftsim.results.intervals import runs_interval
 from riftsim.results.metrics import METRICS
-from riftsim.results.store import Run, RunSet
+from riftsim.results.store import SEED_KEYS, Run, RunSet
 
 SYSTEM_NAMES = {
     "in_memory_vamana": "In-memory Vamana",
@@ -30,7 +30,6 @@ SYSTEM_NAMES = {
     "pipeann": "PipeANN",
     "bytex": "ByteX",
 }
-SEED_KEYS = ("seed", "dataset.split_seed", "index.seed", "codes.seed")
 MATCHED_RECALL = 0.95
 _NOT_SERIES = ("search.L", "system.kind", "system.name", "driver.engine")
 
@@ -110,8 +109,8 @@ class Series:
         Which of how many series of this system; decides shade, marker and line.
     points : tuple of Point
         In the order of L.
-    named : int
-        Position among series that the figure names itself, which have a colour each; -1 for others.
+    numbered : int
+        Position among series that have a colour each: those that a figure names, or of one system alone; -1 for others.
     """
 
     label: str
@@ -119,13 +118,13 @@ class Series:
     variant: int
     variants: int
     points: tuple[Point, ...]
-    named: int = -1
+    numbered: int = -1
 
     @property
     def look(self) -> style.Look:
         """How it is drawn."""
-        if self.named >= 0:
-            return style.numbered_look(self.named)
+        if self.numbered >= 0:
+            return style.numbered_look(self.numbered)
         return style.look(self.system, self.variant, self.variants)
 
     @property
@@ -173,13 +172,10 @@ def series_of(runset: RunSet, names: Names | None = None, apart_from: Iterable[s
         for number, (values, folder, runs) in enumerate(variants):
             parts = [parameter_text(key, values[key]) for key in told]
             label = ", ".join(filter(None, [system_name(system), *parts, folder]))
-            found.append(Series(label, system, number, len(variants), _points(runs)))
+            # Shades are there to hold a system together beside others; alone, its series get colours of their own.
+            apart = number if len(groups) == 1 and len(variants) > 1 else -1
+            found.append(Series(label, system, number, len(variants), _points(runs), apart))
     return found
-
-
-def matches(run: Run, conditions: Mapping[str, Any]) -> bool:
-    """Whether a run has these values at these dotted keys; a block's name stands for its ``kind``."""
-    return all(run.parameters.get(key, run.parameters.get(f"{key}.kind")) == value for key, value in conditions.items())
 
 
 def parameter_text(key: str, value: Any) -> str:
@@ -243,9 +239,9 @@ def _points(runs: list[Run]) -> tuple[Point, ...]:
 def _named_series(runset: RunSet, names: Names) -> list[Series]:
     found = []
     for position, (label, conditions) in enumerate(names.items()):
-        runs = [run for run in runset if matches(run, conditions)]
+        runs = runset.where(conditions).runs
         if runs:
-            found.append(Series(label, system_of(runs[0]), 0, 1, _points(runs), named=position))
+            found.append(Series(label, system_of(runs[0]), 0, 1, _points(runs), numbered=position))
     return found
 
 

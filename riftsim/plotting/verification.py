@@ -73,7 +73,9 @@ def _render(rows: list[dict[str, Any]], label: str):
         look = style.numbered_look(number)
         x, y = [row["exact_reads"] for row in own], [row["recall"] for row in own]
         spread = np.array([[row["recall"] - row["recall_low"], row["recall_high"] - row["recall"]] for row in own]).T
-        axes.errorbar(x, y, yerr=np.maximum(np.nan_to_num(spread), 0), fmt="none", ecolor=look.colour, alpha=0.5)
+        axes.errorbar(
+            x, y, yerr=np.maximum(np.nan_to_num(spread), 0), fmt="none", ecolor=look.colour, elinewidth=0.8, alpha=0.6
+        )
         (line,) = axes.plot(x, y, color=look.colour, marker=look.marker, linestyle=look.line, mec="white", mew=0.4)
         handles.append(line)
         _annotate(axes, own, look)
@@ -86,27 +88,32 @@ def _render(rows: list[dict[str, Any]], label: str):
 
 def _annotate(axes, rows: list[dict[str, Any]], look: style.Look) -> None:
     """Name the ends and the chosen alpha; other alphas by their number, as far as they do not lie on one another."""
-    span = max(row["recall"] for row in rows) - min(row["recall"] for row in rows) or 1.0
-    last = -math.inf
+    spans = [max(row[name] for row in rows) - min(row[name] for row in rows) or 1.0 for name in _MEASURES]
+    named: list[dict[str, Any]] = [row for row in rows if row["policy"] != "calibrated"]
     for row in rows:
         if row["chosen"]:
-            axes.plot(
-                row["exact_reads"], row["recall"], marker="*", markersize=11, color=look.colour, mec="black", mew=0.6
-            )
-            text, place, weight = f"calibrated α={row['alpha']:.3f}", (4, -11), "bold"
+            x, y = row["exact_reads"], row["recall"]
+            axes.plot(x, y, marker="*", markersize=11, color=look.colour, mec="black", mew=0.6)
+            text, place, align, weight = f"calibrated α={row['alpha']:.3f}", (4, -18), "left", "bold"
         elif row["policy"] == "calibrated":
-            if row["recall"] - last < 0.07 * span:
+            near = [
+                sum(abs(row[name] - other[name]) / span for name, span in zip(_MEASURES, spans, strict=True))
+                for other in named
+            ]
+            if min(near, default=1.0) < 0.07:
                 continue
-            last = row["recall"]
-            text, place, weight = f"{row['alpha']:g}", (-3, 3), "normal"
+            named.append(row)
+            text, place, align, weight = f"{row['alpha']:g}", (-1, 5), "right", "normal"
+        elif row["policy"] == "expansion-only":
+            text, place, align, weight = row["policy"], (4, -9), "left", "normal"
         else:
-            text, place, weight = row["policy"], (4, -9) if row["policy"] == "expansion-only" else (0, 5), "normal"
+            text, place, align, weight = row["policy"], (4, 5), "right", "normal"
         axes.annotate(
             text,
             (row["exact_reads"], row["recall"]),
             xytext=place,
             textcoords="offset points",
-            ha="right" if place[0] <= 0 else "left",
+            ha=align,
             fontsize=style.SMALL_PT - 1,
             fontweight=weight,
         )

@@ -9,7 +9,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ from riftsim.results.recorder import (
 
 _DEPTH = 4  # root / experiment / run, and one folder above
 _NOT_SWEPT = ("name", "description", "sweep", "plots")
+SEED_KEYS = ("seed", "dataset.split_seed", "index.seed", "codes.seed")
+"""Keys in which repetitions of one configuration differ."""
 
 
 class Run:
@@ -82,6 +84,12 @@ class Run:
     def parameters(self) -> dict[str, Any]:
         """The configuration with dotted keys, e.g. ``search.L``."""
         return dict(_flatten(self.config))
+
+    def matches(self, conditions: Mapping[str, Any]) -> bool:
+        """Whether the run has these values at these dotted keys; the name of a block stands for its ``kind``."""
+        return all(
+            self.parameters.get(key, self.parameters.get(f"{key}.kind")) == value for key, value in conditions.items()
+        )
 
     @functools.cached_property
     def queries(self) -> pd.DataFrame:
@@ -154,6 +162,10 @@ class RunSet:
             if key.split(".")[0] not in _NOT_SWEPT
             and len({json.dumps(run.parameters.get(key), sort_keys=True) for run in self.runs}) > 1
         ]
+
+    def where(self, conditions: Mapping[str, Any]) -> "RunSet":
+        """Return the runs that have these values at these dotted keys."""
+        return RunSet([run for run in self.runs if run.matches(conditions)])
 
     def table(self, names: Iterable[str] | None = None, confidence: bool = False, seed: int = 0) -> pd.DataFrame:
         """Return one row per run: experiment, run, swept parameters, metrics.
