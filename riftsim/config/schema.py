@@ -308,10 +308,11 @@ class LocalDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="local
 
 
 class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
-    """The latency model on SimPy."""
+    """The latency model on an event calendar."""
 
-    engine: Literal["auto", "simpy"] = "auto"
-    """Event loop; ``auto`` takes the fastest that has every policy of the run."""
+    engine: Literal["auto", "simpy", "compiled"] = "auto"
+    """Event loop, with equal results: SimPy, or the compiled one, which needs kernels for every policy; ``auto`` takes
+    the compiled one where it can."""
     sample_us: Annotated[float, Meta(ge=0.0)] = 0.0
     """Record the state of the compute nodes every so many microseconds of simulated time; 0 records none."""
 

@@ -134,6 +134,11 @@ class EagerSearch(GraphSearch):
         """Which search of the compiled engine this is; None with a gate in Python."""
         return None if self._gate_policy else SEARCH_EAGER
 
+    @property
+    def gate_policy(self) -> Callable[["GateView"], bool] | None:
+        """The gate in Python, if there is one."""
+        return self._gate_policy
+
     def prepare(self, query_index: int) -> None:
         """Empty the state and enter the start node; the first decision is the caller's."""
         self._begin(query_index)
