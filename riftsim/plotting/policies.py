@@ -9,6 +9,8 @@ from riftsim.plotting.series import Names, Point, Series, parameter_name, recall
 from riftsim.results.store import Run, RunSet
 
 _GATE = "system.gate."
+# Where the settings of each curve stand, in points, so that neighbouring curves keep theirs apart.
+_OFFSETS = ((4, 3, "left"), (-4, -8, "right"), (4, -8, "left"), (2, 5, "left"), (-4, 3, "right"))
 _POLICY_NAMES = {
     "wait-all": "WaitAll",
     "u-only": "U-only",
@@ -106,8 +108,9 @@ def _render(rows: list[dict[str, Any]], drawable: list[dict[str, Any]], label: s
             axes.annotate(
                 row["setting"],
                 (px, py),
-                xytext=(3, 3 if number % 2 else -8),
+                xytext=_OFFSETS[number % len(_OFFSETS)][:2],
                 textcoords="offset points",
+                ha=_OFFSETS[number % len(_OFFSETS)][2],
                 fontsize=style.SMALL_PT - 1.5,
                 color=look.colour,
             )

@@ -112,7 +112,9 @@ def _render(chosen: list[tuple[Series, Point]], rows: list[dict[str, Any]], runs
                 linestyle=one.look.line,
             )
         handles = lines
-        panel.set_ylim(bottom=0)
+        highest = max((scale * row[name] for row in rows if math.isfinite(row[name])), default=0.0)
+        if name != "latency_p99_us":  # whose changes are small beside the latency itself
+            panel.set_ylim(0, 1.12 * highest or 1)
         style.choose_few_ticks(panel.yaxis)
     axes[-1].set_xlim(0, max(row["time_ms"] for row in rows))
     figure.align_ylabels(axes)

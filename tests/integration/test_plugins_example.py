@@ -41,6 +41,28 @@ def test_it_announces_its_plugins_and_passes_its_own_tests():
     tests["test_the_placement_is_announced"]()
 
 
+def test_its_policies_pass_their_tests():
+    tests = runpy.run_path(str(EXAMPLE / "tests" / "test_policies.py"))
+    tests["test_the_gate_expects_updates_that_it_has_not_seen"](0, 64, 67, False)
+    tests["test_the_controller_halves_and_widens"](60, 100, 8, 4)
+    tests["test_they_are_announced"]()
+
+
+def test_its_gate_and_controller_run(tmp_path):
+    small = ["dataset.n=2000", "dataset.queries=40", "index={kind: vamana, R: 16, L: 32}", "codes.bytes=16"]
+    report = run_experiment(load_experiment(EXAMPLE / "policies.yaml", small), out=tmp_path)
+    assert [outcome.error for outcome in report.outcomes] == [None] * 4
+    runs = load_runs(tmp_path)
+    assert all(run.metrics(["recall"])["recall"] > 0.9 for run in runs)
+    own = runs.where({"system.gate": "impact-aware"}).where({"system.balancing": "adaptive"}).runs[0]
+    gated = runs.where({"system.gate": "plugin"}).where({"system.balancing": "adaptive"}).runs[0]
+    # The gate that expects updates before it has seen any is closed more often.
+    assert gated.metrics(["gate_closed"])["gate_closed"] > own.metrics(["gate_closed"])["gate_closed"]
+    halved = runs.where({"system.gate": "impact-aware"}).where({"system.balancing": "plugin"}).runs[0]
+    assert halved.windows["window"].max() <= 16
+    assert halved.windows["window"].min() < own.windows["window"].min(), "it halves where the other takes one off"
+
+
 def test_options_of_the_experiment_reach_it():
     place = plugins.make("placement", "striped", {"run": 2})
     assert place(np.arange(8), 3).tolist() == [0, 0, 1, 1, 2, 2, 0, 0]
