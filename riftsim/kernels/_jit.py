@@ -52,7 +52,7 @@ def _kernel_cache() -> Path:
 KERNEL_CACHE = _kernel_cache()
 
 
-def kernel(function=None, *, parallel=False, inline=False):
+def kernel(function=None, *, parallel=False, inline=False, allocates=False):
     """Compile a function without the interpreter lock and cache the result on disk.
 
     Floating-point arithmetic is exact IEEE: no reassociation and no contraction, so that a distance has the same bits
@@ -65,13 +65,24 @@ def kernel(function=None, *, parallel=False, inline=False):
         Whether ``numba.prange`` loops run on several threads.
     inline : bool
         Whether callers always inline the function (for small helpers of hot loops).
+    allocates : bool
+        Whether the function itself makes arrays (parallel ones may always). The others are compiled without reference
+        counts, which took a tenth of a search's time and much of its compilation; they must not return an array that
+        they were given.
     """
 
     def compile_later(target):
         previous = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(KERNEL_CACHE)
         try:
-            compiler = numba.njit(nogil=True, cache=True, parallel=parallel, forceinline=inline, error_model="numpy")
+            compiler = numba.njit(
+                nogil=True,
+                cache=True,
+                parallel=parallel,
+                forceinline=inline,
+                error_model="numpy",
+                _nrt=allocates or parallel,
+            )
             return compiler(target)
         finally:
             numba.config.CACHE_DIR = previous

@@ -24,7 +24,7 @@ def take_in(state, index, query, tags, starts, count):
     return rounds.take_in(state_of(state), at, query, at.region, tags, starts, count)
 
 
-@kernel
+@kernel(allocates=True)
 def run_rounds(state, index, query):
     """``rounds.run_rounds``."""
     return rounds.run_rounds(state_of(state), index_of(index), query)

@@ -72,7 +72,7 @@ def code_distances(kind, metric, table, query, codes, code_bytes, d, ids, out):
         out[i] = code_distance(kind, metric, table, query, codes, code_bytes, ids[i], d)
 
 
-@kernel
+@kernel(allocates=True)
 def fill_table(kind, metric, query, d, chunk_starts, parameters, table):
     """Fill the table of one query.
 
@@ -100,7 +100,7 @@ def fill_table(kind, metric, query, d, chunk_starts, parameters, table):
     _fill_table(kind, metric, point, chunk_starts, parameters, table)
 
 
-@kernel
+@kernel(allocates=True)
 def _fill_table(kind, metric, point, chunk_starts, parameters, table):
     if kind == CODE_PQ:
         _fill_pq_table(metric, point, chunk_starts, parameters, table)
@@ -116,7 +116,7 @@ def _fill_table(kind, metric, point, chunk_starts, parameters, table):
                 table[d + i] = -(point[i] * step)
 
 
-@kernel
+@kernel(allocates=True)
 def _fill_pq_table(metric, point, chunk_starts, parameters, table):
     d = point.shape[0]
     centroid = d * CENTROIDS

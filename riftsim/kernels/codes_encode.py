@@ -10,7 +10,7 @@ from riftsim.kernels._jit import kernel
 from riftsim.kernels.codes import CENTROIDS
 
 
-@kernel
+@kernel(allocates=True)
 def encode_chunks(points, chunk_starts, parameters, codes):
     """Write the nearest pivot (squared L2, the first among equals) of every chunk of every point.
 

@@ -7,10 +7,10 @@ can stop before any event and go on later.
 """
 
 import numpy as np
-from numba import carray
 
-from riftsim.kernels._jit import kernel
-from riftsim.kernels.handles import pointer
+from riftsim.kernels.addresses import grid, table, vector
+
+__all__ = ["grid", "table", "tables_handle", "vector"]
 
 # ---- tables: position in the handle
 RUN = 0  # (RUN_COLUMNS,): clock, sizes, the turn under way
@@ -261,25 +261,6 @@ X_STARTS = 2
 X_TASKS = 3
 X_WORK = 4
 SCRATCH_ROWS = 5
-
-
-@kernel(inline=True)
-def table(handle, number, columns):
-    """A table whose columns are known to the compiler."""
-    return carray(pointer(handle[3 * number]), (handle[3 * number + 1], columns), np.int64)
-
-
-@kernel(inline=True)
-def grid(handle, number):
-    """A table whose columns are known at run time."""
-    at = 3 * number
-    return carray(pointer(handle[at]), (handle[at + 1], handle[at + 2]), np.int64)
-
-
-@kernel(inline=True)
-def vector(handle, number):
-    """A table of one dimension."""
-    return carray(pointer(handle[3 * number]), (handle[3 * number + 1],), np.int64)
 
 
 def tables_handle(tables):

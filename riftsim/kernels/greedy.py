@@ -123,7 +123,7 @@ def best_first(
     return size
 
 
-@kernel
+@kernel(allocates=True)
 def search_queries(
     metric, vectors, d, neighbors, width, degrees, start, queries, first, stop, capacity, hidden, keys, marks, epoch,
     fresh, ids, distances, counts,

@@ -6,11 +6,9 @@ holds the address and the lengths of each of them, from which a kernel makes the
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, types
-from numba.extending import intrinsic
 
 from riftsim.kernels._jit import kernel
+from riftsim.kernels.addresses import array_at, matrix_at
 from riftsim.kernels.query import OUT_COLUMNS, TASK_COLUMNS, TRAIL_COLUMNS, QueryState
 from riftsim.kernels.traversal import RemoteIndex
 
@@ -34,42 +32,31 @@ def index_handle(index: RemoteIndex) -> np.ndarray:
     return np.array(words, np.int64)
 
 
-@intrinsic
-def pointer(typing_context, address):
-    """An address (int64) as a pointer for ``carray``."""
-    signature = types.voidptr(types.int64)
-
-    def codegen(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-    return signature, codegen
-
-
 @kernel(inline=True)
 def state_of(handle):
     """The state of a handle."""
     h = handle
     return QueryState(
-        carray(pointer(h[0]), (h[1],), np.int64),
-        carray(pointer(h[3]), (h[4],), np.int64),
-        carray(pointer(h[6]), (h[7],), np.uint64),
-        carray(pointer(h[9]), (h[10],), np.uint64),
-        carray(pointer(h[12]), (h[13],), np.float32),
-        carray(pointer(h[15]), (h[16],), np.int32),
-        carray(pointer(h[18]), (h[19],), np.uint8),
-        carray(pointer(h[21]), (h[22],), np.uint64),
-        carray(pointer(h[24]), (h[25],), np.int32),
-        carray(pointer(h[27]), (h[28],), np.float32),
-        carray(pointer(h[30]), (h[31], TASK_COLUMNS), np.int64),
-        carray(pointer(h[33]), (h[34],), np.uint8),
-        carray(pointer(h[36]), (h[37], TRAIL_COLUMNS), np.int32),
-        carray(pointer(h[39]), (h[40],), np.int64),
-        carray(pointer(h[42]), (h[43],), np.int32),
-        carray(pointer(h[45]), (h[46],), np.uint8),
-        carray(pointer(h[48]), (h[49],), np.int32),
-        carray(pointer(h[51]), (h[52],), np.int32),
-        carray(pointer(h[54]), (h[55], h[56]), np.int32),
-        carray(pointer(h[57]), (h[58], OUT_COLUMNS), np.int64),
+        array_at(h[0], h[1], np.int64),
+        array_at(h[3], h[4], np.int64),
+        array_at(h[6], h[7], np.uint64),
+        array_at(h[9], h[10], np.uint64),
+        array_at(h[12], h[13], np.float32),
+        array_at(h[15], h[16], np.int32),
+        array_at(h[18], h[19], np.uint8),
+        array_at(h[21], h[22], np.uint64),
+        array_at(h[24], h[25], np.int32),
+        array_at(h[27], h[28], np.float32),
+        matrix_at(h[30], h[31], TASK_COLUMNS, np.int64),
+        array_at(h[33], h[34], np.uint8),
+        matrix_at(h[36], h[37], TRAIL_COLUMNS, np.int32),
+        array_at(h[39], h[40], np.int64),
+        array_at(h[42], h[43], np.int32),
+        array_at(h[45], h[46], np.uint8),
+        array_at(h[48], h[49], np.int32),
+        array_at(h[51], h[52], np.int32),
+        matrix_at(h[54], h[55], h[56], np.int32),
+        matrix_at(h[57], h[58], OUT_COLUMNS, np.int64),
     )
 
 
@@ -78,12 +65,12 @@ def index_of(handle):
     """The index of a handle."""
     h = handle
     return RemoteIndex(
-        carray(pointer(h[0]), (h[1],), np.uint8),
-        carray(pointer(h[2]), (h[3],), np.uint8),
-        carray(pointer(h[4]), (h[5],), np.int64),
-        carray(pointer(h[6]), (h[7],), np.int64),
-        carray(pointer(h[8]), (h[9],), np.int32),
-        carray(pointer(h[10]), (h[11],), np.uint8),
+        array_at(h[0], h[1], np.uint8),
+        array_at(h[2], h[3], np.uint8),
+        array_at(h[4], h[5], np.int64),
+        array_at(h[6], h[7], np.int64),
+        array_at(h[8], h[9], np.int32),
+        array_at(h[10], h[11], np.uint8),
         h[12],
         h[13],
         h[14],

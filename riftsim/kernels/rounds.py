@@ -82,7 +82,7 @@ def take_in(state, index, query, buffer, tags, starts, count):
     return answer
 
 
-@kernel
+@kernel(allocates=True)
 def run_rounds(state, index, query):
     """Search to the end with every read completing at once, a chain at a time.
 

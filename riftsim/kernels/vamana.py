@@ -14,7 +14,7 @@ from riftsim.kernels.prune import robust_prune
 from riftsim.kernels.vector_ops import distance_at
 
 
-@kernel
+@kernel(allocates=True)
 def choose_neighbors(
     metric, vectors, d, neighbors, width, degrees, start, points, first, stop, limit, alpha, keys, capacity, marks,
     epoch, fresh, evicted, pool, resume, nearer,
