@@ -3,12 +3,18 @@
 A queue pair's reads stay in posting order from doorbell to completion: one ring and six counters hold all its queues.
 """
 
+import numpy as np
+
 from riftsim.kernels import engine_events as events
 from riftsim.kernels import engine_tables as t
 from riftsim.kernels import prices
 from riftsim.kernels._jit import kernel
+from riftsim.kernels.addresses import array_at
 from riftsim.kernels.engine_cores import wake
 from riftsim.kernels.engine_events import schedule
+from riftsim.kernels.vector_ops import prefetch
+
+_CACHE_LINE = 64
 
 
 @kernel
@@ -144,10 +150,19 @@ def _serve(handle, node, read):
     nic[t.PROCESSING_BUSY] += service
     nic[t.EGRESS_FREE] = max(nic[t.EGRESS_FREE], done) + settings[t.REQUEST_WIRE_PS]
     arrival = nic[t.EGRESS_FREE] + settings[t.TRANSIT_PS]
+    _fetch(settings, row[t.R_START], t.table(handle, t.READ_PRICES, t.PRICE_COLUMNS)[row[t.R_KIND], t.PRICE_BYTES])
     if settings[t.COMPUTE_NODES] == 1:  # fed by one FIFO link: no event is needed to find out who comes first
         respond(handle, read, arrival)
     else:
         schedule(handle, arrival, events.REQUEST, node, row[t.R_QUERY], row[t.R_TAG], read)
+
+
+@kernel
+def _fetch(settings, start, length):
+    """Ask the caches for the bytes of a read, which the search takes in a few events later."""
+    region = array_at(settings[t.REGION], settings[t.REGION_BYTES], np.uint8)
+    for at in range(start, start + length, _CACHE_LINE):
+        prefetch(region, at)
 
 
 @kernel

@@ -131,7 +131,9 @@ BUILD_WR_PS = 52
 RING_PS = 53
 POLL_ONCE_PS = 54
 CQE_PS = 55
-SETTINGS_COLUMNS = 56
+REGION = 56  # address of the records
+REGION_BYTES = 57
+SETTINGS_COLUMNS = 58
 
 SEARCH_LOCK_STEP = 0  # rounds, worked on when all their reads are in
 SEARCH_OVERLAPPED = 1  # rounds, worked on as their reads come in

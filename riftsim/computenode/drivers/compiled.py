@@ -137,6 +137,7 @@ class _Engine:
         if self._reads:
             settings[[t.SLOT_READS, t.TABLE_ENTRIES]] = len(program.state.flight_tags), len(program.state.table)
             self._queries, self._index = program.queries, program.index_handle
+            settings[[t.REGION, t.REGION_BYTES]] = program.index.region.ctypes.data, len(program.index.region)
             local_work = np.zeros((0, t.WORK_COLUMNS), np.int64)
         else:
             settings[t.SLOT_READS] = 1
