@@ -137,6 +137,7 @@ class ComputeNode:
             workers=budget.workers,
             core_is_free=lambda: not budget.dynamic or self.busy_cores < budget.threads,
             on_release=self._core_released,
+            on_backlog=self._help,
             busy_cores=lambda: self.busy_cores,
         )
         self._threads = [MainThread(index, self.wake) for index in range(budget.main_threads)]
@@ -252,9 +253,9 @@ class ComputeNode:
             seen.setdefault(tag >> _TAG_BITS, ([], []))[0].append(tag & _TAG_MASK)
         for task in thread.evaluated:
             seen.setdefault(task.ordinal, ([], []))[1].append(task.number)
-        entries = len(thread.completions)
-        poll_ps = self._cpu.poll_ps(entries)
+        poll_ps = self._cpu.poll_ps(thread.entries)
         thread.completions.clear()
+        thread.entries = 0
         thread.evaluated.clear()
         at_ps = self._calendar.now + poll_ps
         for ordinal, (reads, tasks) in seen.items():
@@ -265,8 +266,17 @@ class ComputeNode:
             at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps)
         return at_ps
 
+    def _help(self, queries: list[int]) -> None:
+        """Wake idle main threads whose queries have tasks that no worker could take."""
+        if not self._budget.main_threads_help:
+            return
+        for ordinal in queries:
+            thread = self._threads[self.active[ordinal].thread]
+            if not thread.busy:
+                self.wake(thread)
+
     def _own_task(self, thread: MainThread) -> PooledTask | None:
-        if not self._budget.main_threads_help or self.pool.busy < self.pool.workers or not self.pool.queued:
+        if not self._budget.main_threads_help or self.pool.look_due or not self.pool.queued:
             return None
         return self.pool.take_back({run.slot for run in thread.runs.values()})
 
@@ -367,15 +377,16 @@ class ComputeNode:
 
     def _control(self, runs: list[QueryRun]) -> int:
         controlled = 0
+        free = self.pool.workers - self.pool.busy
         for run in runs:
             counters = getattr(run.program, "counters", None)
             if counters is None:
                 continue
             unfinished, generated, window = counters()
-            free = self.pool.workers - self.pool.busy
             point = self._balancing.controller.decide(ControlView(unfinished, generated, run.allowance, window, free))
             run.program.apply(point.window)
             run.defer_ratio = unfinished / generated if generated else 0.0
+            free -= max(0, point.allowance - run.allowance)
             if point.allowance != run.allowance:
                 run.allowance = point.allowance
                 self.pool.allow(run.slot, point.allowance)

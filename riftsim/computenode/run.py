@@ -62,12 +62,15 @@ class MainThread:
     to_start: deque[QueryRun] = field(default_factory=deque)
     completions: list[int] = field(default_factory=list)
     """Tags of work requests whose completions were not polled yet."""
+    entries: int = 0
+    """Completion-queue entries among them."""
     evaluated: list[PooledTask] = field(default_factory=list)
     """Tasks that workers have finished and that were not merged yet."""
 
-    def push(self, tag: int) -> None:
-        """Take a completion; a thread with nothing to do sees it at once."""
+    def push(self, tag: int, is_entry: bool = True) -> None:
+        """Take a completion, with or without an entry of its own; a thread with nothing to do sees it at once."""
         self.completions.append(tag)
+        self.entries += is_entry
         if not self.busy:
             self.wake(self)
 

@@ -45,6 +45,8 @@ class WorkerPool:
         Whether a worker may take a core now.
     on_release : callable
         Told when a worker gives its core back.
+    on_backlog : callable
+        Told the queries (numbers of arrival) of tasks that no worker could take just now, oldest first.
     busy_cores : callable
         Cores busy at this moment, for the contention of memory bandwidth.
     """
@@ -58,6 +60,7 @@ class WorkerPool:
         workers: int,
         core_is_free: Callable[[], bool],
         on_release: Callable[[], None],
+        on_backlog: Callable[[list[int]], None],
         busy_cores: Callable[[], int],
     ):
         self.workers = workers
@@ -69,12 +72,18 @@ class WorkerPool:
         self._node = node
         self._core_is_free = core_is_free
         self._on_release = on_release
+        self._on_backlog = on_backlog
         self._busy_cores = busy_cores
         self._queue: list[PooledTask] = []
         self._slots: list[int] = []
         self._running: list[int] = []
         self._allowance: list[int] = []
         self._look_due = False
+
+    @property
+    def look_due(self) -> bool:
+        """Whether workers will look for tasks at this instant still."""
+        return self._look_due
 
     @property
     def queued(self) -> int:
@@ -116,6 +125,11 @@ class WorkerPool:
 
     def _take(self, _: None) -> None:
         self._look_due = False
+        self._start_tasks()
+        if self._queue:
+            self._on_backlog([task.ordinal for task in self._queue])
+
+    def _start_tasks(self) -> None:
         while self.busy < self.workers and self._core_is_free():
             at = _next_task(self._slots, self._running, self._allowance)
             if at < 0:
@@ -139,6 +153,7 @@ class WorkerPool:
     def _evaluated(self, task: PooledTask) -> None:
         self.busy -= 1
         self._running[task.slot] -= 1
-        task.done(task)
+        # A thread that waits for a core gets this one before the task's own thread may ask for one.
         self._on_release()
+        task.done(task)
         self.look()

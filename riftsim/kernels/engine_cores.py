@@ -128,6 +128,20 @@ def task_length(handle, slot, task):
 @kernel
 def take(handle, number):
     """Free workers take tasks from the queue."""
+    settings = t.vector(handle, t.SETTINGS)
+    node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
+    queued = t.grid(handle, t.POOL_SLOTS)[number]
+    node[t.LOOK_DUE] = 0
+    _start_tasks(handle, number)
+    if settings[t.HELP]:  # wake idle main threads whose queries have tasks that no worker could take
+        for place in range(node[t.POOL_HEAD], node[t.POOL_TAIL]):
+            thread = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[queued[place], t.S_THREAD]
+            if not t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_BUSY]:
+                wake(handle, thread)
+
+
+@kernel
+def _start_tasks(handle, number):
     run = t.vector(handle, t.RUN)
     settings = t.vector(handle, t.SETTINGS)
     node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
@@ -135,7 +149,6 @@ def take(handle, number):
     running = t.vector(handle, t.RUNNING)
     allowance = t.vector(handle, t.ALLOWANCE)
     queries = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)
-    node[t.LOOK_DUE] = 0
     while node[t.POOL_BUSY] < settings[t.WORKERS] and (not settings[t.DYNAMIC] or busy_cores(node) < settings[t.CORES]):
         at = next_task(queued[node[t.POOL_HEAD] : node[t.POOL_TAIL]], running, allowance)
         if at < 0:
@@ -159,10 +172,10 @@ def evaluated(handle, slot, task):
     number = query[t.S_NODE]
     t.table(handle, t.NODES, t.NODE_COLUMNS)[number, t.POOL_BUSY] -= 1
     t.vector(handle, t.RUNNING)[slot] -= 1
+    core_released(handle, number)
     note_evaluated(handle, query[t.S_THREAD], slot, task)
     if not t.table(handle, t.THREADS, t.THREAD_COLUMNS)[query[t.S_THREAD], t.T_BUSY]:
         wake(handle, query[t.S_THREAD])
-    core_released(handle, number)
     look(handle, number)
 
 

@@ -107,12 +107,13 @@ def _count_lists(handle, slot, lists):
     settings = t.vector(handle, t.SETTINGS)
     query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
     node = t.table(handle, t.NODES, t.NODE_COLUMNS)[query[t.S_NODE]]
+    free = settings[t.WORKERS] - node[t.POOL_BUSY]
     if settings[t.PER_QUERY]:
         query[t.S_LISTS] += lists
         if query[t.S_LISTS] < settings[t.INTERVAL]:
             return 0
         query[t.S_LISTS] = 0
-        return _control(handle, slot)
+        return _control(handle, slot, free)[0]
     node[t.LISTS] += lists
     if node[t.LISTS] < settings[t.INTERVAL]:
         return 0
@@ -120,18 +121,27 @@ def _count_lists(handle, slot, lists):
     active = t.grid(handle, t.ACTIVE)[query[t.S_NODE]]
     took = 0
     for i in range(node[t.ACTIVE_COUNT]):
-        took += _control(handle, active[i])
+        spent, granted = _control(handle, active[i], free)
+        took += spent
+        free -= granted
     return took
 
 
 @kernel
-def _control(handle, slot):
-    """Let the controller act on one query; the time that took, ps. Round-synchronous searches have no controller."""
+def _control(handle, slot, free):
+    """Let the controller act on one query while ``free`` workers are free; round-synchronous searches have no
+    controller.
+
+    Returns
+    -------
+    took, granted : int
+        Time that it took, ps, and workers that it granted.
+    """
     settings = t.vector(handle, t.SETTINGS)
     if settings[t.SEARCH] != t.SEARCH_EAGER:
-        return 0
+        return 0, 0
     query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
-    node = t.table(handle, t.NODES, t.NODE_COLUMNS)[query[t.S_NODE]]
+    granted = 0
     numbers = state_of(t.grid(handle, t.HANDLES)[slot]).numbers
     allowances = t.vector(handle, t.ALLOWANCE)
     unfinished, generated = numbers[q.UNFINISHED], numbers[q.GENERATED]
@@ -143,7 +153,7 @@ def _control(handle, slot):
             generated,
             allowances[slot],
             numbers[q.WINDOW],
-            settings[t.WORKERS] - node[t.POOL_BUSY],
+            free,
             settings[t.BALANCE_SETTINGS],
             settings[t.BALANCE_SETTINGS + 1],
             settings[t.BALANCE_SETTINGS + 2],
@@ -153,7 +163,8 @@ def _control(handle, slot):
         )
         numbers[q.WINDOW] = window
         if allowance != allowances[slot]:
+            granted = max(0, allowance - allowances[slot])
             allowances[slot] = allowance
             look(handle, query[t.S_NODE])
     numbers[q.GENERATED] = 0
-    return settings[t.CONTROL_PS]
+    return settings[t.CONTROL_PS], granted

@@ -114,13 +114,15 @@ def _poll(handle, thread):
     done = t.grid(handle, t.EVALUATED)[thread]
     slots = t.grid(handle, t.SCRATCH)[t.X_SLOTS]
     items = t.NOTHING
+    entries = 0
     for i in range(row[t.T_COMPLETIONS]):
         items = _add_once(slots, items, visible[i] // settings[t.SLOT_READS])
+        entries += t.table(handle, t.READS, t.READ_COLUMNS)[visible[i], t.R_SIGNALED]
     for i in range(row[t.T_EVALUATED]):
         items = _add_once(slots, items, done[2 * i])
     run[t.TURN_STARTS] = 0
     run[t.TURN_ITEMS] = items
-    run[t.TURN_POLL] = prices.poll_ps(row[t.T_COMPLETIONS], settings[t.POLL_ONCE_PS], settings[t.CQE_PS])
+    run[t.TURN_POLL] = prices.poll_ps(entries, settings[t.POLL_ONCE_PS], settings[t.CQE_PS])
     run[t.TURN_AT] = run[t.NOW] + run[t.TURN_POLL]
 
 
@@ -138,7 +140,7 @@ def _own_task(handle, thread, number):
     """Place in the pool's queue of the oldest task that the thread may evaluate itself, -1 if there is none."""
     settings = t.vector(handle, t.SETTINGS)
     node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
-    if not settings[t.HELP] or node[t.POOL_BUSY] < settings[t.WORKERS]:
+    if not settings[t.HELP] or node[t.LOOK_DUE]:
         return -1
     queued = t.grid(handle, t.POOL_SLOTS)[number]
     slots = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)

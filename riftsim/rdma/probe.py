@@ -57,7 +57,7 @@ class _Thread:
         self.pending = len(self.chain)
         self.probe.network.post(self.qp, self.chain)
 
-    def push(self, _: int) -> None:
+    def push(self, _: int, is_entry: bool = True) -> None:
         self.pending -= 1
         if not self.pending:
             end = self.probe.calendar.now + self.probe.polling_ps
@@ -180,7 +180,7 @@ class _Arrivals:
         self.network.post(self.qp, Chain(self.number, requests))
         self.arrive_later()
 
-    def push(self, tag: int) -> None:
+    def push(self, tag: int, is_entry: bool = True) -> None:
         chain, position = divmod(tag, len(self.lengths[0]))
         if self.lengths[chain][position] == READ_MIX[0][0]:
             self.latencies_ps.append(self.network.calendar.now - self.posted_ps[chain])

@@ -45,8 +45,12 @@ _DOORBELL = int(EventKind.DOORBELL)
 class CompletionQueue(Protocol):
     """What the network needs of a completion queue."""
 
-    def push(self, tag: int) -> None:
-        """Take the tag of a completed read, in the event in which it becomes visible."""
+    def push(self, tag: int, is_entry: bool = True) -> None:
+        """Take the tag of a completed read, in the event in which it becomes visible.
+
+        ``is_entry`` is whether it has a CQE of its own; an unsignalled read is seen with the next entry of its queue
+        pair.
+        """
 
 
 class ReadPrices:
@@ -323,7 +327,7 @@ class SimulatedNetwork:
         else:
             if covered:
                 for tag in covered:
-                    qp.cq.push(tag)
+                    qp.cq.push(tag, False)
                 covered.clear()
             qp.cq.push(read.tag)
         if not self.costs.is_free:

@@ -12,7 +12,7 @@ from riftsim.kernels.calls import count_dropped, merge_tasks, next_chain, receiv
 from riftsim.kernels.engine_tables import SEARCH_EAGER
 from riftsim.kernels.gate import GATE_IMPACT, PER_UNIT
 from riftsim.kernels.traversal import RemoteIndex
-from riftsim.search.graph_search import WORK, FillTable, GraphSearch
+from riftsim.search.graph_search import WORK, FillTable, GraphSearch, alpha_ppm
 from riftsim.search.messages import Answer, Blocked, EvaluationTask, Step, Work
 
 
@@ -114,7 +114,7 @@ class EagerSearch(GraphSearch):
             history=rules.history,
             rules={
                 q.RULE_VERIFY: rules.verify,
-                q.RULE_ALPHA_PPM: round(rules.alpha * 1e6),
+                q.RULE_ALPHA_PPM: alpha_ppm(rules.alpha),
                 q.RULE_GATE: rules.gate,
                 q.RULE_GATE_BOUND: rules.gate_bound,
                 q.RULE_GATE_LIMIT_PPM: round(rules.gate_limit * PER_UNIT),

@@ -1,5 +1,6 @@
 """What every graph search over remote records shares: the shell around a query's state."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -32,6 +33,11 @@ _COUNTS = {
     "bytes_read": q.BYTES_READ,
     "chains": q.CHAINS,
 }
+
+
+def alpha_ppm(alpha: float) -> int:
+    """alpha in parts per million, rounded up: the ratio that alpha was observed as stays covered."""
+    return math.ceil(round(alpha * 1e6, 3))
 
 
 class GraphSearch:

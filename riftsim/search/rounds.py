@@ -7,7 +7,7 @@ from riftsim.kernels import query as q
 from riftsim.kernels.calls import next_round, run_rounds, take_in
 from riftsim.kernels.engine_tables import SEARCH_LOCK_STEP, SEARCH_OVERLAPPED
 from riftsim.kernels.traversal import RemoteIndex
-from riftsim.search.graph_search import WORK, FillTable, GraphSearch
+from riftsim.search.graph_search import WORK, FillTable, GraphSearch, alpha_ppm
 from riftsim.search.messages import Answer, Step, Work
 
 
@@ -45,7 +45,7 @@ class RoundSearch(GraphSearch):
         alpha: float = 1.0,
         overlapped: bool = False,
     ):
-        rules = {q.RULE_BEAM: beam_width, q.RULE_VERIFY: verify, q.RULE_ALPHA_PPM: round(alpha * 1e6)}
+        rules = {q.RULE_BEAM: beam_width, q.RULE_VERIFY: verify, q.RULE_ALPHA_PPM: alpha_ppm(alpha)}
         super().__init__(
             index, queries, fill_table, table_entries, list_size=list_size, k=k, window=beam_width, rules=rules
         )

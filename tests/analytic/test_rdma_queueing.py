@@ -28,7 +28,7 @@ class Log:
         self.calendar = calendar
         self.entries = []
 
-    def push(self, tag):
+    def push(self, tag, is_entry=True):
         self.entries.append((tag, self.calendar.now))
 
 

@@ -37,7 +37,7 @@ class Log:
         self.calendar = calendar
         self.entries = []
 
-    def push(self, tag):
+    def push(self, tag, is_entry=True):
         self.entries.append((tag, self.calendar.now))
 
 

@@ -42,12 +42,7 @@ def watched(monkeypatch):
     return seen
 
 
-ONE_CORE_TOO_MANY = pytest.mark.xfail(
-    strict=True, reason="a worker's core is given both to its query's main thread and to a thread that waits for one"
-)
-
-
-@pytest.mark.parametrize("dynamic", [False, pytest.param(True, marks=ONE_CORE_TOO_MANY)])
+@pytest.mark.parametrize("dynamic", [False, True])
 def test_cores_workers_and_allowances_keep_their_limits(watched, dynamic):
     """For evaluations that take from next to nothing to far more than everything else."""
     budget = CpuBudget(threads=3, workers=2, dynamic=dynamic)

@@ -1,4 +1,5 @@
-"""Poisson arrivals whose rate changes: counts per phase, order, determinism, and one phase against the plain process."""
+"""Poisson arrivals whose rate changes: counts per phase, order, determinism, and one phase against the plain
+process."""
 
 import numpy as np
 import pytest
