@@ -62,8 +62,10 @@ def _curves(series: list[Series], named: bool) -> list[tuple[str, list[tuple[str
             name += f", L={L}"
         ordered = sorted(settings.items(), key=lambda item: [(value is None, value) for value in item[0]])
         points = [(", ".join(f"{value:g}" for value in values), Point(L, tuple(own))) for values, own in ordered]
-        curves.append((name, points))
-    return curves
+        curves.append((list(_POLICY_NAMES).index(kind) if kind in _POLICY_NAMES else len(_POLICY_NAMES), name, points))
+    if not named:
+        curves.sort(key=lambda curve: curve[0])
+    return [(name, points) for _, name, points in curves]
 
 
 def _rows(label: str, points: list[tuple[str, Point]]) -> list[dict[str, Any]]:
@@ -116,5 +118,6 @@ def _render(rows: list[dict[str, Any]], drawable: list[dict[str, Any]], label: s
             )
         handles.append(style.handle(look))
     axes.margins(0.08)
+    axes.set_xlim(right=min(axes.get_xlim()[1], 1.002))
     style.add_legend(figure, handles, labels, columns)
     return figure
