@@ -1,6 +1,6 @@
 """The transitions of a search as Python calls them: with handles instead of twenty arrays (see ``handles``)."""
 
-from riftsim.kernels import eager, rounds, traversal
+from riftsim.kernels import eager, retry, rounds, traversal
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.handles import index_of, state_of
 
@@ -59,3 +59,9 @@ def count_dropped(state):
 def statuses(state, nodes, out):
     """``traversal.statuses``."""
     traversal.statuses(state_of(state), nodes, out)
+
+
+@kernel
+def retry_reads(state, index, tags, count):
+    """``retry.retry_reads``."""
+    return retry.retry_reads(state_of(state), index_of(index), tags, count)

@@ -8,13 +8,11 @@ import numpy as np
 from riftsim.kernels import engine_events as events
 from riftsim.kernels import engine_tables as t
 from riftsim.kernels import prices
-from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.addresses import array_at
 from riftsim.kernels.engine_cores import wake
 from riftsim.kernels.engine_events import schedule
-from riftsim.kernels.handles import state_of
-from riftsim.kernels.vector_ops import load_i32, prefetch
+from riftsim.kernels.vector_ops import prefetch
 
 _CACHE_LINE = 64
 
@@ -168,20 +166,6 @@ def _fetch(settings, start, length):
 
 
 @kernel
-def _fetch_nodes(handle, read):
-    """Ask the caches for the places in a query's table of nodes that the neighbours in an adjacency list belong to."""
-    settings = t.vector(handle, t.SETTINGS)
-    row = t.table(handle, t.READS, t.READ_COLUMNS)[read]
-    region = array_at(settings[t.REGION], settings[t.REGION_BYTES], np.uint8)
-    node_ids = state_of(t.grid(handle, t.HANDLES)[read // settings[t.SLOT_READS]]).node_ids
-    at = row[t.R_START]
-    if row[t.R_KIND] == q.READ_RECORD:
-        at += t.table(handle, t.READ_PRICES, t.PRICE_COLUMNS)[q.READ_VECTOR, t.PRICE_BYTES]
-    for neighbor in range(load_i32(region, at)):
-        prefetch(node_ids, q.home_slot(load_i32(region, at + 4 + 4 * neighbor), node_ids.shape[0]))
-
-
-@kernel
 def respond(handle, read, arrival_ps):
     """A request reaches the memory node's NIC."""
     settings = t.vector(handle, t.SETTINGS)
@@ -256,8 +240,6 @@ def complete(handle, number):
     places = t.grid(handle, t.QP_RINGS)[number]
     mask = places.shape[0] - 1
     row = t.table(handle, t.READS, t.READ_COLUMNS)[places[qp[t.Q_DONE] & mask]]
-    if row[t.R_KIND] != q.READ_VECTOR:
-        _fetch_nodes(handle, places[qp[t.Q_DONE] & mask])
     qp[t.Q_DONE] += 1
     nic = t.table(handle, t.NODES, t.NODE_COLUMNS)[_node_of(settings, number)]
     nic[t.NIC_READS] += 1

@@ -46,6 +46,7 @@ REQUESTS_MERGED = 30  # expansions of nodes whose verification was wanted too: o
 REQUESTS_DROPPED = 31  # verifications once wanted that the tightened threshold made needless
 GATE_CLOSED = 32  # decisions at which a candidate was there, a slot was free, and the gate was closed
 GENERATED = 33  # neighbours handed to evaluation since the last control point
+RETRIED = 35  # reads asked for again after they failed
 KEPT = 34  # rows of kept_lists in use
 NUMBERS = 40
 
@@ -182,7 +183,7 @@ class QueryState(NamedTuple):
 
 
 @kernel(inline=True)
-def home_slot(node, capacity):
+def _home(node, capacity):
     """Hash position of a node (Fibonacci hashing)."""
     mixed = np.uint64(np.uint32(node)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mixed >> np.uint64(32)) & (capacity - 1)
@@ -192,7 +193,7 @@ def home_slot(node, capacity):
 def node_slot(node_ids, node):
     """Position of a node in the table, or of the empty slot where it belongs."""
     capacity = node_ids.shape[0]
-    slot = home_slot(node, capacity)
+    slot = _home(node, capacity)
     while node_ids[slot] != node and node_ids[slot] != _EMPTY:
         slot = (slot + 1) & (capacity - 1)
     return slot

@@ -7,12 +7,12 @@ import numpy as np
 
 from riftsim.errors import ProtocolError
 from riftsim.kernels import query as q
-from riftsim.kernels.calls import begin, statuses
+from riftsim.kernels.calls import begin, retry_reads, statuses
 from riftsim.kernels.candidates import unpack
 from riftsim.kernels.handles import index_handle, state_handle
 from riftsim.kernels.query import QueryState
 from riftsim.kernels.traversal import RemoteIndex
-from riftsim.search.messages import Answer, ReadRequest
+from riftsim.search.messages import Answer, ReadRequest, Step, Work
 from riftsim.search.state import grown, new_state, state_bytes
 
 FillTable = Callable[[np.ndarray, np.ndarray], None]
@@ -32,6 +32,7 @@ _COUNTS = {
     "reads_adjacency": q.READS_ADJACENCY,
     "bytes_read": q.BYTES_READ,
     "chains": q.CHAINS,
+    "retried": q.RETRIED,
 }
 
 
@@ -130,6 +131,12 @@ class GraphSearch:
     def prepare(self, query_index: int) -> None:
         """Empty the state and enter the start node; the first decision is the caller's."""
         self._begin(query_index)
+
+    def retry(self, reads: list[int]) -> Step:
+        """Ask again for reads that failed, under new tags; a driver that gives up ends the query instead."""
+        self._require_in_flight(reads)
+        tags, _ = self._locations(reads)
+        return Step(Work(), self._requests(self._growing(retry_reads, self._index_handle, tags, len(tags))))
 
     def answer(self) -> Answer:
         """Return the results of the search."""

@@ -106,5 +106,8 @@ class Program(Protocol):
         Both are in the order of their completions.
         """
 
+    def retry(self, reads: list[int]) -> Step:
+        """Ask again for reads that failed."""
+
     def answer(self) -> Answer:
         """Return the results; valid after a step with ``done``."""

@@ -79,6 +79,10 @@ class InMemorySearch:
         """Never called: the search reads nothing and evaluates by itself."""
         raise ProtocolError(f"an in-memory search posts nothing, but was told of reads {reads} and tasks {tasks}")
 
+    def retry(self, reads: list[int]) -> Step:
+        """Never called, likewise."""
+        raise ProtocolError(f"an in-memory search posts nothing, but was told that reads {reads} failed")
+
     def run(self, query_index: int) -> Answer:
         """Search under the local driver."""
         self.start(query_index)
