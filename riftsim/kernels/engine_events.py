@@ -1,7 +1,8 @@
 """The compiled engine's calendar: a heap of events in the total order of ``riftsim.calendar``.
 
 The place of an event is (time, delta round, kind, compute node, query, tag), packed into three words. The heap has four
-children per entry, which makes it half as deep as one of two.
+children per entry, which makes it half as deep as one of two. While an event runs its place stays free: most cause
+another one soon, which takes the place and sinks little.
 """
 
 from riftsim.kernels import engine_tables as t
@@ -43,6 +44,10 @@ def schedule(handle, time_ps, kind, node, query, tag, about):
     if time_ps == run[t.NOW]:
         order |= (run[t.ROUND] + 1) << 24
     place = (query << 32) | tag
+    if run[t.GAP]:
+        run[t.GAP] = 0
+        _sink(heap, run[t.EVENTS], time_ps, order, place, about)
+        return
     at = run[t.EVENTS]
     run[t.EVENTS] = at + 1
     while at > 0:
@@ -73,12 +78,21 @@ def _earlier(heap, a, b):
 
 
 @kernel
-def drop_first(handle):
-    """Remove the first event of the heap."""
+def close_gap(handle):
+    """Fill the first place of the heap, whose event has run and caused no other, with the last event."""
     run = t.vector(handle, t.RUN)
     heap = t.table(handle, t.HEAP, t.EVENT_COLUMNS)
+    run[t.GAP] = 0
     size = run[t.EVENTS] - 1
     run[t.EVENTS] = size
+    if size > 0:
+        last = heap[size]
+        _sink(heap, size, last[t.E_TIME], last[t.E_ORDER], last[t.E_QUERY], last[t.E_ABOUT])
+
+
+@kernel
+def _sink(heap, size, time_ps, order, place, about):
+    """Put an event into ``heap[:size]`` whose first place is free."""
     at = 0
     while True:
         child = 4 * at + 1
@@ -88,10 +102,17 @@ def drop_first(handle):
         for other in range(child + 1, min(child + 4, size)):
             if _earlier(heap, other, least):
                 least = other
-        if not _earlier(heap, least, size):
+        first = heap[least, t.E_TIME]
+        if first > time_ps:
             break
+        if first == time_ps:
+            first = heap[least, t.E_ORDER]
+            if first > order or (first == order and heap[least, t.E_QUERY] >= place):
+                break
         for word in range(t.EVENT_COLUMNS):
             heap[at, word] = heap[least, word]
         at = least
-    for word in range(t.EVENT_COLUMNS):
-        heap[at, word] = heap[size, word]
+    heap[at, t.E_TIME] = time_ps
+    heap[at, t.E_ORDER] = order
+    heap[at, t.E_QUERY] = place
+    heap[at, t.E_ABOUT] = about

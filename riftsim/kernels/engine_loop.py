@@ -9,7 +9,7 @@ from riftsim.kernels import engine_tables as t
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.engine_admission import arrival, finish, is_complete
 from riftsim.kernels.engine_cores import evaluated, hand_over, has_room_for_tasks, take
-from riftsim.kernels.engine_events import drop_first, schedule
+from riftsim.kernels.engine_events import close_gap, schedule
 from riftsim.kernels.engine_network import complete, doorbell, respond, ring, send, start_next, take_response
 from riftsim.kernels.engine_turn import begin_turn, evaluated_query, go_on
 
@@ -55,6 +55,8 @@ def run_events(handle, queries, index):
             if demand < 0:
                 run[t.ASKED_SLOT] = t.grid(handle, t.SCRATCH)[t.X_SLOTS, run[t.TURN_ITEM]]
                 return demand
+        if run[t.GAP]:
+            close_gap(handle)
         if run[t.EVENTS] == 0:
             return OVER
         order = heap[0, t.E_ORDER]
@@ -80,7 +82,7 @@ def run_events(handle, queries, index):
         now, place = heap[0, t.E_TIME], heap[0, t.E_QUERY]
         if place == run[t.LAST_QUERY] and order == run[t.LAST_ORDER] and now == run[t.LAST_TIME]:
             return SAME_PLACE
-        drop_first(handle)
+        run[t.GAP] = 1
         run[t.LAST_TIME], run[t.LAST_ORDER], run[t.LAST_QUERY] = now, order, place
         run[t.NOW] = now
         run[t.ROUND] = order >> 24

@@ -77,6 +77,7 @@ TURN_POLL = 23  # price of the poll, ps
 TURN_STARTS = 24  # whether the turn starts a query
 BEFORE = 25  # five counters of the query's work when its item began
 TURN_CLOSED = 30  # GATE_CLOSED before the decision
+GAP = 31  # whether the first place of the heap is free: its event runs, and the next to be scheduled takes it
 RUN_COLUMNS = 32
 
 # ---- SETTINGS
