@@ -126,7 +126,7 @@ def run_point(
         windows = simulated.windows
         if windows:
             facts["states"] = mean_states(windows, columns)
-        facts |= {"driver": "sim", "engine": "simpy", "qps": simulated.throughput_qps, **simulated.facts}
+        facts |= {"driver": "sim", "qps": simulated.throughput_qps, **simulated.facts}
     ended = time.perf_counter(), time.process_time()
     facts |= {
         "measured_queries": len(answers),

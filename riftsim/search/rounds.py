@@ -11,6 +11,9 @@ from riftsim.search.graph_search import WORK, FillTable, GraphSearch, alpha_ppm
 from riftsim.search.messages import Answer, Step, Work
 
 
+_WAITING = Step(Work())
+
+
 class RoundSearch(GraphSearch):
     """A round expands the nearest candidates with one chain; the next starts after the last of its reads is taken in.
 
@@ -29,6 +32,10 @@ class RoundSearch(GraphSearch):
     overlapped : bool
         Whether each completion is worked on as soon as it is seen (Async-Vamana) or only when all of the round are in
         (Remote-Vamana).
+    true_ids : integers (q, k) or None
+        For ``VERIFY_ORACLE``.
+    more_rules : dict
+        Further settings by position in ``QueryState.rules``.
     """
 
     def __init__(
@@ -44,10 +51,20 @@ class RoundSearch(GraphSearch):
         verify: int = q.VERIFY_EXPANDED,
         alpha: float = 1.0,
         overlapped: bool = False,
+        true_ids: np.ndarray | None = None,
+        more_rules: dict[int, int] | None = None,
     ):
         rules = {q.RULE_BEAM: beam_width, q.RULE_VERIFY: verify, q.RULE_ALPHA_PPM: alpha_ppm(alpha)}
         super().__init__(
-            index, queries, fill_table, table_entries, list_size=list_size, k=k, window=beam_width, rules=rules
+            index,
+            queries,
+            fill_table,
+            table_entries,
+            list_size=list_size,
+            k=k,
+            window=beam_width,
+            rules=rules | (more_rules or {}),
+            true_ids=true_ids,
         )
         self._overlapped = overlapped
         self._arrived: list[int] = []
@@ -69,8 +86,8 @@ class RoundSearch(GraphSearch):
             raise ProtocolError(f"tasks {tasks} completed, but a round-synchronous search hands out none")
         self._require_in_flight(self._arrived + reads)
         self._arrived += reads
-        if not self._overlapped and len(self._arrived) < self._state.numbers[q.IN_FLIGHT]:
-            return Step(Work())
+        if not self._overlapped and len(self._arrived) < len(self._starts):
+            return _WAITING
         before = self._state.numbers[WORK].tolist()
         if not self._overlapped:
             self._arrived.sort()  # all are here: work in the order of posting
@@ -79,7 +96,8 @@ class RoundSearch(GraphSearch):
         self._growing(take_in, self._index_handle, self._query, tags, starts, len(tags))
         now = self._state.numbers[WORK].tolist()
         lists, neighbors, compact, exact, insertions = (b - a for a, b in zip(before, now, strict=True))
-        return self._decide(Work(lists=lists, neighbors=neighbors, compact=compact, exact=exact, insertions=insertions))
+        work = Work(lists=lists, neighbors=neighbors, compact=compact, exact=exact, insertions=insertions)
+        return Step(work) if self._starts else self._decide(work)  # the round is open while a read is in flight
 
     def run(self, query_index: int) -> Answer:
         """Search with every read completing at once, a chain at a time, in one kernel."""
