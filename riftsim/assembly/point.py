@@ -13,6 +13,7 @@ from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
 from riftsim.config.schema import ExperimentConfig, LocalDriver
+from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer
 from riftsim.search.progress import progress_of
@@ -106,6 +107,8 @@ def run_point(
     region = lay_out(config, index)
     context = search_context(config, dataset, index, region, store)
     system = build_system(config, context)
+    if not system.has_clock and not isinstance(config.driver, LocalDriver):
+        raise ConfigError(f"driver.kind: found 'sim', but system '{system.name}' has no latency; expected 'local'")
     budget = charge_memory(config, index, region, system)
     facts = {"dataset": dataset_facts(dataset), **index.facts, "memory_nodes": region.accounting()}
     facts["system"] = {"name": system.name, **system.facts}

@@ -16,7 +16,7 @@ from riftsim.kernels.traversal import RemoteIndex
 from riftsim.memnode.region import Region, build_region
 from riftsim.memnode.shards import placement_for
 from riftsim.quantize.codec import METRIC_CODES
-from riftsim.systems import async_vamana, in_memory_vamana, remote_vamana, riftann
+from riftsim.systems import async_vamana, in_memory_vamana, one_hop_delay, remote_vamana, riftann
 from riftsim.systems.alpha import Ratios, calibration_search, measure_ratios
 from riftsim.systems.context import System, SystemBuilder, SystemContext
 from riftsim.workload.datasets import Dataset
@@ -26,6 +26,7 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "remote_vamana": remote_vamana.build,
     "async_vamana": async_vamana.build,
     "riftann": riftann.build,
+    "one_hop_delay": one_hop_delay.build,
 }
 
 
@@ -81,6 +82,7 @@ def search_context(
         threads=config.cluster.threads,
         queries_per_thread=config.cluster.queries_per_thread,
         calibrated_alpha=calibrated_alpha,
+        true_ids=index.rows_of(dataset.truth.ids[:, : config.search.k]),
     )
     return context
 

@@ -130,6 +130,10 @@ class VerifyAll(Block, kw_only=True, frozen=True, tag_field="kind", tag="verify-
     """And of every node that ever entered the candidate list."""
 
 
+class OracleVerification(Block, kw_only=True, frozen=True, tag_field="kind", tag="oracle"):
+    """And of the true neighbours that entered the candidate list and are not expanded. No real system knows them."""
+
+
 class WaitAllGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="wait-all"):
     """Expand only when nothing is unfinished."""
 
@@ -163,6 +167,13 @@ class ImpactGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="impact
 
 class Ungated(Block, kw_only=True, frozen=True, tag_field="kind", tag="ungated"):
     """Always expand."""
+
+
+class OracleGate(Block, kw_only=True, frozen=True, tag_field="kind", tag="oracle"):
+    """Expand while at most ``epsilon`` unfinished evaluations would insert. No real system knows."""
+
+    epsilon: NonNegative = 0
+    """Most hidden updates."""
 
 
 class FixedBalancing(Block, kw_only=True, frozen=True, tag_field="kind", tag="fixed"):
@@ -201,9 +212,9 @@ class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="rif
     """Most verification reads in flight where the window counts expansions."""
     record_reads: Literal["state-driven", "full-record"] = "state-driven"
     """Read only the fields that are missing, or always whole records."""
-    verification: ExpansionOnly | Calibrated | VerifyAll = Calibrated()
+    verification: ExpansionOnly | Calibrated | VerifyAll | OracleVerification = Calibrated()
     """Which exact vectors are read besides those of expanded nodes."""
-    gate: WaitAllGate | BacklogGate | RatioGate | ImpactGate | Ungated | PluginConfig = ImpactGate()
+    gate: WaitAllGate | BacklogGate | RatioGate | ImpactGate | Ungated | OracleGate | PluginConfig = ImpactGate()
     """When the next expansion may start."""
     balancing: FixedBalancing | AdaptiveBalancing | PluginConfig = AdaptiveBalancing()
     """How window and workers follow the load."""
@@ -219,7 +230,26 @@ class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="rif
     """Most neighbours per evaluation task; 0 makes one task of each adjacency list."""
 
 
-SystemConfig = InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | RiftAnnConfig | PluginConfig
+class OneHopDelayConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="one_hop_delay"):
+    """Rounds whose evaluations reach the candidate list one round late (section 2.4); for the driver ``local``."""
+
+    beam_width: Positive = 8
+    """Records requested per round (W)."""
+    verification: Literal["expansion-only", "verify-all"] = "verify-all"
+    """Exact vectors of expanded nodes only, or of every node that was in the candidate list after a round."""
+    delayed: bool = True
+    """Whether evaluations are held back at all."""
+    budget: Literal["undelayed", "unlimited"] = "undelayed"
+    """Rounds per query: as many as the undelayed search takes, or until nothing is left to expand."""
+    rest: Literal["dropped", "merged"] = "dropped"
+    """What becomes of evaluations that are held back when no round is left."""
+    empty_rounds: Literal["counted", "free"] = "counted"
+    """Whether a round in which all that could be expanded is held back counts against the budget."""
+
+
+SystemConfig = (
+    InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | RiftAnnConfig | OneHopDelayConfig | PluginConfig
+)
 
 
 class SearchConfig(Block, kw_only=True, frozen=True):

@@ -8,8 +8,8 @@ import numpy as np
 
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
-from riftsim.kernels.candidates import TAKEN, id_of
-from riftsim.kernels.gate import gate_open
+from riftsim.kernels.candidates import TAKEN, id_of, pack
+from riftsim.kernels.gate import GATE_ORACLE, gate_open
 from riftsim.kernels.query import node_slot
 from riftsim.kernels.traversal import (
     admit_expansion,
@@ -23,11 +23,37 @@ from riftsim.kernels.traversal import (
 )
 
 
+@kernel
+def would_insert(state, enough):
+    """Unfinished evaluations that would enter the present candidate list, counted up to ``enough``.
+
+    Each is looked at by itself. A list only gets nearer, so what would not enter now never will.
+    """
+    numbers = state.numbers
+    capacity = state.candidates.shape[0]
+    if numbers[q.LIST_SIZE] < capacity:
+        return min(numbers[q.UNFINISHED], enough)
+    farthest = state.candidates[capacity - 1]
+    mask = state.pending_ids.shape[0] - 1
+    count = np.int64(0)
+    for number in range(numbers[q.TASK_HEAD], numbers[q.TASK_TAIL]):
+        task = state.tasks[number & (state.tasks.shape[0] - 1)]
+        if task[q.TASK_MERGED]:
+            continue
+        for at in range(task[q.TASK_START], task[q.TASK_STOP]):
+            count += pack(state.pending_distances[at & mask], state.pending_ids[at & mask]) < farthest
+            if count >= enough:
+                return count
+    return count
+
+
 @kernel(inline=True)
 def _gate(state):
     numbers = state.numbers
     rules = state.rules
     kind = rules[q.RULE_GATE]
+    if kind == GATE_ORACLE:
+        return would_insert(state, rules[q.RULE_GATE_BOUND] + 1) <= rules[q.RULE_GATE_BOUND]
     bound = rules[q.RULE_GATE_BOUND] if numbers[q.GATE_ANSWER] < 0 else numbers[q.GATE_ANSWER]
     return gate_open(
         kind,

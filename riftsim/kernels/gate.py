@@ -12,6 +12,7 @@ GATE_RATIO = 2  # rho-only: rho <= theta
 GATE_IMPACT = 3  # rho * U <= epsilon and U <= U_max
 GATE_UNGATED = 4
 GATE_EXTERNAL = 5  # a policy in Python has answered
+GATE_ORACLE = 6  # at most epsilon unfinished evaluations would insert: no real system knows, see ``eager``
 
 # Parts of epsilon and theta are given per million.
 PER_UNIT = 1_000_000

@@ -57,6 +57,7 @@ def state_of(handle):
         array_at(h[51], h[52], np.int32),
         matrix_at(h[54], h[55], h[56], np.int32),
         matrix_at(h[57], h[58], OUT_COLUMNS, np.int64),
+        array_at(h[60], h[61], np.int32),
     )
 
 

@@ -48,6 +48,8 @@ GATE_CLOSED = 32  # decisions at which a candidate was there, a slot was free, a
 GENERATED = 33  # neighbours handed to evaluation since the last control point
 RETRIED = 35  # reads asked for again after they failed
 KEPT = 34  # rows of kept_lists in use
+ROUND_LIMIT = 36  # most rounds that expand, 0: no limit
+EMPTY_ROUNDS = 37  # rounds that passed without an expansion, because all that could be expanded was held back
 NUMBERS = 40
 
 # ---- positions in QueryState.rules: settings of the system, equal for all its queries
@@ -61,11 +63,18 @@ RULE_CHUNK = 6  # most neighbours per evaluation task, 0: a task per list
 RULE_WINDOW_COUNTS = 7
 RULE_VERIFY_CAP = 8  # most verification reads in flight where the window counts expansions
 RULE_FULL_RECORD = 9  # every read brings the whole record
+RULE_HOLD = 10  # whether evaluations are held back for a round, and what becomes of them at the end
+RULE_COUNT_EMPTY = 11  # whether rounds without an expansion count against the limit
 RULES = 12
 
 VERIFY_EXPANDED = 0  # exact vectors of expanded nodes only
 VERIFY_CALIBRATED = 1  # and of nodes within alpha times the k-th exact distance
 VERIFY_ALL = 2  # and of every node that ever entered the candidate list
+VERIFY_ORACLE = 3  # and of the true neighbours among these that will not be expanded: no real system knows them
+
+HOLD_NOTHING = 0  # evaluations are merged at the end of their round
+HOLD_THEN_DROP = 1  # a round later; what is held back when no round is left is lost
+HOLD_THEN_MERGE = 2  # likewise, but merged at the end
 
 WINDOW_OF_READS = 0
 WINDOW_OF_EXPANSIONS = 1
@@ -158,6 +167,8 @@ class QueryState(NamedTuple):
         brings the whole record.
     outbox : int64 (window, OUT_COLUMNS)
         The requests of the chain just decided.
+    true_ids : int32 (k,) or (0,)
+        True neighbours of the query, -1 where there is none; only for ``VERIFY_ORACLE``.
     """
 
     numbers: np.ndarray
@@ -180,6 +191,7 @@ class QueryState(NamedTuple):
     kept_nodes: np.ndarray
     kept_lists: np.ndarray
     outbox: np.ndarray
+    true_ids: np.ndarray
 
 
 @kernel(inline=True)

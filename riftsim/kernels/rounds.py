@@ -22,12 +22,30 @@ from riftsim.kernels.traversal import (
 )
 
 
+@kernel(inline=True)
+def _no_round_left(state):
+    numbers = state.numbers
+    rounds = numbers[q.ROUNDS] + (numbers[q.EMPTY_ROUNDS] if state.rules[q.RULE_COUNT_EMPTY] else 0)
+    return numbers[q.ROUND_LIMIT] > 0 and rounds >= numbers[q.ROUND_LIMIT]
+
+
+@kernel
+def _drop_evaluations(state):
+    """Forget evaluations that were done and are not merged."""
+    numbers = state.numbers
+    numbers[q.EVALUATIONS] += numbers[q.UNFINISHED]
+    numbers[q.UNFINISHED] = 0
+    numbers[q.TASK_HEAD] = numbers[q.TASK_TAIL]
+    numbers[q.PENDING_HEAD] = numbers[q.PENDING_TAIL]
+
+
 @kernel
 def next_round(state, index):
     """Decide the next chain; commit it.
 
     A round starts when no read is in flight and nothing is unmerged. It expands the ``beam`` nearest candidates; when
-    none is left, it verifies what the verification rule asks for.
+    none is left, it verifies what the verification rule asks for. Where evaluations are held back (``RULE_HOLD``),
+    those of the last round are not merged yet; a round in which they leave nothing to expand passes without a read.
 
     Returns
     -------
@@ -37,16 +55,25 @@ def next_round(state, index):
     """
     numbers = state.numbers
     beam = state.rules[q.RULE_BEAM]
-    if numbers[q.IN_FLIGHT] > 0 or numbers[q.UNFINISHED] > 0:
+    hold = state.rules[q.RULE_HOLD]
+    if numbers[q.IN_FLIGHT] > 0 or (numbers[q.UNFINISHED] > 0 and hold == q.HOLD_NOTHING):
         return 0
     if numbers[q.EXPANSIONS] + beam >= state.trail.shape[0]:
         return q.GROW_TRAIL
+    if hold != q.HOLD_NOTHING:
+        while numbers[q.UNFINISHED] > 0 and (_no_round_left(state) or next_untaken(state) < 0):
+            if _no_round_left(state) and hold == q.HOLD_THEN_DROP:
+                _drop_evaluations(state)
+            else:
+                for task in range(numbers[q.TASK_HEAD], numbers[q.TASK_TAIL]):
+                    merge_task(state, task)
+                numbers[q.EMPTY_ROUNDS] += not _no_round_left(state)
     if state.rules[q.RULE_VERIFY] != q.VERIFY_EXPANDED:
         # Between rounds, so that what "entered the list" does not depend on the order of completions within one.
         for at in range(numbers[q.LIST_SIZE]):
             offer_to_verification(state, state.candidates[at])
     count = np.int64(0)
-    while count < beam:
+    while count < beam and not _no_round_left(state):
         at = next_untaken(state)
         if at < 0:
             break
@@ -73,12 +100,16 @@ def next_round(state, index):
 def take_in(state, index, query, buffer, tags, starts, count):
     """Receive reads, then evaluate and merge all they brought, as a main thread does that evaluates itself.
 
+    With ``RULE_HOLD`` it merges what earlier rounds brought, and only evaluates what this one does.
+
     Parameters and answer as for ``traversal.receive``.
     """
     answer = receive(state, index, query, buffer, tags, starts, count)
     for task in range(state.numbers[q.TASK_HEAD], state.numbers[q.TASK_TAIL]):
         evaluate_task(state, index, query, task)
-        merge_task(state, task)
+        admitted = state.tasks[task & (state.tasks.shape[0] - 1), q.TASK_ADMITTED]
+        if state.rules[q.RULE_HOLD] == q.HOLD_NOTHING or admitted < state.numbers[q.EXPANSIONS]:
+            merge_task(state, task)
     return answer
 
 

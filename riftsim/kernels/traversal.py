@@ -14,6 +14,7 @@ from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import distance_of, id_of, insert, is_taken, pack
 from riftsim.kernels.codes import code_distance, prefetch_code
+from riftsim.kernels.gate import GATE_ORACLE
 from riftsim.kernels.placement import locate
 from riftsim.kernels.query import heap_pop, heap_push, node_slot
 from riftsim.kernels.vector_ops import distance_bytes, load_i32
@@ -125,6 +126,8 @@ def may_matter(state, key):
 def next_to_verify(state):
     """Take the nearest node that the verification rule asks for from the heap; -1 if there is none now."""
     numbers = state.numbers
+    if state.rules[q.RULE_VERIFY] == q.VERIFY_ORACLE:
+        return _next_true_neighbor(state)
     while numbers[q.UNVERIFIED] > 0:
         key = state.unverified[0]
         unread = not state.node_status[node_slot(state.node_ids, id_of(key))] & q.HAS_VECTOR
@@ -137,6 +140,24 @@ def next_to_verify(state):
     return np.int32(-1)
 
 
+@kernel
+def _next_true_neighbor(state):
+    """A true neighbour that entered the list, was not read, and will not be expanded as far as one can see; or -1."""
+    more = next_untaken(state) >= 0
+    for i in range(state.true_ids.shape[0]):
+        node = state.true_ids[i]
+        slot = node_slot(state.node_ids, node)
+        status = state.node_status[slot]
+        if node < 0 or state.node_ids[slot] != node or status & q.HAS_VECTOR or not status & q.ENTERED:
+            continue
+        listed = False
+        for at in range(state.numbers[q.LIST_SIZE] if more else 0):
+            listed = listed or id_of(state.candidates[at]) == node
+        if not listed:
+            return node
+    return np.int32(-1)
+
+
 @kernel(inline=True)
 def offer_to_verification(state, key):
     """Note a candidate that entered the list, unless its exact vector was asked for already."""
@@ -144,6 +165,8 @@ def offer_to_verification(state, key):
     if state.node_status[slot] & (q.ENTERED | q.HAS_VECTOR):
         return
     state.node_status[slot] |= q.ENTERED
+    if state.rules[q.RULE_VERIFY] == q.VERIFY_ORACLE:
+        return
     if may_matter(state, key):
         state.node_status[slot] |= q.WANTED
     heap_push(state.unverified, state.numbers[q.UNVERIFIED], key)
@@ -259,6 +282,7 @@ def receive(state, index, query, buffer, tags, starts, count):
     if numbers[q.KEPT] + kept > state.kept_nodes.shape[0]:
         return q.GROW_KEPT
 
+    first_task = numbers[q.TASK_TAIL]
     for i in range(count):
         slot = tags[i] & (slots - 1)
         node = state.flight_nodes[slot]
@@ -280,6 +304,10 @@ def receive(state, index, query, buffer, tags, starts, count):
             take_list(state, index, buffer, at, np.int64(expansion))
         elif kind == q.READ_RECORD:
             _keep_list(state, index, buffer, at, node)
+    if state.rules[q.RULE_GATE] == GATE_ORACLE:
+        # Only to be looked at; they are counted when a worker has done them.
+        for task in range(first_task, numbers[q.TASK_TAIL]):
+            evaluate_task(state, index, query, task)
     return 0
 
 

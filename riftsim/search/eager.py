@@ -10,7 +10,7 @@ from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.calls import count_dropped, merge_tasks, next_chain, receive
 from riftsim.kernels.engine_tables import SEARCH_EAGER
-from riftsim.kernels.gate import GATE_IMPACT, PER_UNIT
+from riftsim.kernels.gate import GATE_IMPACT, GATE_ORACLE, PER_UNIT
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.graph_search import WORK, FillTable, GraphSearch, alpha_ppm
 from riftsim.search.messages import Answer, Blocked, EvaluationTask, Step, Work
@@ -31,13 +31,13 @@ class EagerRules:
     verify_cap : int
         Most verification reads in flight where the window counts expansions.
     verify : int
-        ``VERIFY_EXPANDED``, ``VERIFY_CALIBRATED`` or ``VERIFY_ALL``.
+        ``VERIFY_EXPANDED``, ``VERIFY_CALIBRATED``, ``VERIFY_ALL`` or ``VERIFY_ORACLE``.
     alpha : float
         Of the calibrated rule.
     full_record : bool
         Whether every read brings the whole record.
     gate, gate_bound, gate_limit : int, int, float
-        Policy of ``kernels.gate``; B or U_max; theta or epsilon.
+        Policy of ``kernels.gate``; B, U_max, or most hidden updates of the oracle; theta or epsilon.
     history : int
         H.
     chunk : int
@@ -86,6 +86,8 @@ class EagerSearch(GraphSearch):
     gate_policy : callable or None
         A gate in Python, with ``rules.gate`` = ``GATE_EXTERNAL``: given a ``GateView``, whether expansions may start.
         It is asked once per decision, and is open whatever it says when nothing is unfinished.
+    true_ids : integers (q, k) or None
+        For ``VERIFY_ORACLE``.
     """
 
     def __init__(
@@ -99,7 +101,11 @@ class EagerSearch(GraphSearch):
         k: int,
         rules: EagerRules,
         gate_policy: Callable[["GateView"], bool] | None = None,
+        true_ids: np.ndarray | None = None,
     ):
+        if rules.gate == GATE_ORACLE and rules.full_record:
+            # Kept lists are taken in where no query is at hand to look at their distances ahead.
+            raise ConfigError("record_reads: found 'full-record' under the gate 'oracle', expected 'state-driven'")
         if not 1 <= rules.window <= rules.max_window:
             raise ConfigError(f"window: found {rules.window}, expected 1 to max_window = {rules.max_window}")
         outstanding = rules.max_window + (rules.verify_cap if rules.window_counts == q.WINDOW_OF_EXPANSIONS else 0)
@@ -112,6 +118,7 @@ class EagerSearch(GraphSearch):
             k=k,
             window=outstanding,
             history=rules.history,
+            true_ids=true_ids,
             rules={
                 q.RULE_VERIFY: rules.verify,
                 q.RULE_ALPHA_PPM: alpha_ppm(rules.alpha),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from riftsim.errors import ProtocolError
+from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.calls import begin, retry_reads, statuses
 from riftsim.kernels.candidates import unpack
@@ -60,6 +60,8 @@ class GraphSearch:
         Settings by position in ``QueryState.rules``.
     history : int
         H: evaluations in the rolling history.
+    true_ids : integers (q, k) or None
+        True neighbours of the queries, -1 where there is none; for ``VERIFY_ORACLE``, which must have them.
     """
 
     def __init__(
@@ -74,12 +76,16 @@ class GraphSearch:
         window: int,
         rules: dict[int, int],
         history: int = 1,
+        true_ids: np.ndarray | None = None,
     ):
+        if rules.get(q.RULE_VERIFY) == q.VERIFY_ORACLE and true_ids is None:
+            raise ConfigError("verification: found 'oracle', but the true neighbours of the queries are not known")
         self._index = index
         self._queries = queries
         self._fill_table = fill_table
         self._window = window
         self._query = queries[0]
+        self._true_ids = true_ids
         self._starts: dict[int, int] = {}
         self._index_handle = index_handle(index)
         self._set_state(
@@ -91,6 +97,7 @@ class GraphSearch:
                 table_entries=table_entries,
                 rules=rules,
                 history=history,
+                true_neighbors=0 if true_ids is None else true_ids.shape[1],
             )
         )
 
@@ -160,6 +167,8 @@ class GraphSearch:
         self._query = self._queries[query_index]
         self._starts = {}
         self._fill_table(self._query, self._state.table)
+        if self._true_ids is not None:
+            self._state.true_ids[:] = self._true_ids[query_index]
         begin(self._handle, self._index_handle, self._query, self._window)
 
     def _growing(self, transition: Callable, *arguments) -> int:

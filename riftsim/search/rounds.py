@@ -10,7 +10,6 @@ from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.graph_search import WORK, FillTable, GraphSearch, alpha_ppm
 from riftsim.search.messages import Answer, Step, Work
 
-
 _WAITING = Step(Work())
 
 

@@ -11,7 +11,15 @@ def _power_of_two(at_least: int) -> int:
 
 
 def new_state(
-    *, list_size: int, k: int, window: int, degree: int, table_entries: int, rules: dict[int, int], history: int = 1
+    *,
+    list_size: int,
+    k: int,
+    window: int,
+    degree: int,
+    table_entries: int,
+    rules: dict[int, int],
+    history: int = 1,
+    true_neighbors: int = 0,
 ) -> QueryState:
     """Allocate the state of one query.
 
@@ -29,6 +37,8 @@ def new_state(
         Values for ``QueryState.rules`` by position.
     history : int
         H: evaluations in the rolling history.
+    true_neighbors : int
+        True neighbours of a query that its verification knows; 0 for all but the oracle.
 
     Returns
     -------
@@ -51,7 +61,9 @@ def new_state(
         table=np.zeros(table_entries, np.float32),
         node_ids=np.full(nodes, -1, np.int32),
         node_status=np.zeros(nodes, np.uint8),
-        unverified=np.zeros(0 if rule_array[q.RULE_VERIFY] == q.VERIFY_EXPANDED else nodes, np.uint64),
+        unverified=np.zeros(
+            nodes if rule_array[q.RULE_VERIFY] in (q.VERIFY_CALIBRATED, q.VERIFY_ALL) else 0, np.uint64
+        ),
         pending_ids=np.zeros(pending, np.int32),
         pending_distances=np.zeros(pending, np.float32),
         tasks=np.zeros((_power_of_two(4 * window), q.TASK_COLUMNS), np.int64),
@@ -64,6 +76,7 @@ def new_state(
         kept_nodes=np.zeros(list_size if whole_records else 0, np.int32),
         kept_lists=np.zeros((list_size if whole_records else 0, degree + 1), np.int32),
         outbox=np.zeros((window, q.OUT_COLUMNS), np.int64),
+        true_ids=np.full(true_neighbors, -1, np.int32),
     )
 
 

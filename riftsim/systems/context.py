@@ -39,6 +39,8 @@ class SystemContext:
         Cores of a compute node, and queries that a main thread multiplexes.
     calibrated_alpha : callable
         ``calibrated_alpha(delta, L) -> float``: alpha of the verification rule, from the calibration queries.
+    true_ids : integers (q, k) or None
+        Rows of the true neighbours of the queries, -1 where there is none; only for what is called an oracle.
     """
 
     vectors: np.ndarray
@@ -54,6 +56,7 @@ class SystemContext:
     threads: int
     queries_per_thread: int
     calibrated_alpha: Callable[[float, int], float]
+    true_ids: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class System:
         Whether the whole index lies in local memory, outside the budget (the paper's upper bound).
     state_bytes : int
         Per-query state.
+    has_clock : bool
+        Whether its latency means anything; if not, it runs under the driver ``local`` only.
     cluster_changes : dict
         Fields of ``SimulatedCluster`` that the system sets itself (how cores are split, who balances).
     facts : dict
@@ -83,6 +88,7 @@ class System:
     uses_codes: bool = True
     local_index: bool = False
     state_bytes: int = 0
+    has_clock: bool = True
     cluster_changes: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
 

@@ -69,6 +69,7 @@ def build(
             k=context.k,
             rules=rules,
             gate_policy=policy,
+            true_ids=context.true_ids if rules.verify == q.VERIFY_ORACLE else None,
         )
 
     threads, per_thread = context.threads, context.queries_per_thread
@@ -104,6 +105,8 @@ def _gate(settings: dict[str, Any]) -> tuple[int, int, float, int, Any]:
         return gates.GATE_IMPACT, settings["max_unfinished"], settings["epsilon"], settings["history"], None
     if kind == "ungated":
         return gates.GATE_UNGATED, 0, 0.0, 1, None
+    if kind == "oracle":
+        return gates.GATE_ORACLE, settings["epsilon"], 0.0, 1, None
     policy = plugins.make("gate", settings["name"], settings["options"])
     return gates.GATE_EXTERNAL, 0, 0.0, 64, policy
 
