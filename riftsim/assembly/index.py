@@ -93,7 +93,7 @@ def load_search_index(config: ExperimentConfig, dataset: Dataset, store: Artifac
         ids = imported.ids.astype(np.int32)
         if imported.routing_only.any():
             hidden = imported.routing_only.astype(np.uint8)
-        fingerprint = f"{dataset.fingerprint}/{imported.source}"
+        fingerprint = _rows_fingerprint(imported, dataset)
         index_facts = {"source": imported.source, "degrees": degree_report(graph).facts()}
     else:
         stored = stored_vamana(
@@ -122,6 +122,15 @@ def _fingerprint(graph: Graph) -> str:
     digest = hashlib.sha256(str(graph.start).encode())
     for array in (graph.degrees, graph.neighbors):
         digest.update(np.ascontiguousarray(array))
+    return digest.hexdigest()
+
+
+def _rows_fingerprint(imported: ImportedIndex, dataset: Dataset) -> str:
+    """SHA-256 of the vectors behind an imported index's rows: which row of the data set each is, or its own vector."""
+    digest = hashlib.sha256(dataset.fingerprint.encode())
+    digest.update(np.where(imported.routing_only, -1, imported.ids).astype("<i8"))
+    if imported.routing_only.any():
+        digest.update(np.ascontiguousarray(imported.vectors[imported.routing_only]))
     return digest.hexdigest()
 
 
