@@ -1,4 +1,4 @@
-"""The cache of costly results (graphs, codes, regions), found again by the hash of what they were made from.
+"""The cache of costly results (graphs, codes, exact neighbours), found again by the hash of what made them.
 
 An artifact is a folder of ``.npy`` files and one ``manifest.json``. It is written beside its place and renamed, so a
 reader never sees a half of it, and it is checked when it is read, so damage is refused instead of searched.

@@ -30,14 +30,15 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
         yield partial
         with partial.open("rb") as written:
             os.fsync(written.fileno())
-        partial.chmod(0o666 & ~_umask())
+        partial.chmod(0o666 & ~umask())
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return the permissions that the process withholds from new files."""
     current = os.umask(0)
     os.umask(current)
     return current

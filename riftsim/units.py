@@ -14,16 +14,6 @@ MIB = 1024**2
 GIB = 1024**3
 
 
-def ps_from_ns(time_ns: float) -> int:
-    """Convert nanoseconds to picoseconds, rounded to the nearest integer."""
-    return round(time_ns * PS_PER_NS)
-
-
-def ps_from_us(time_us: float) -> int:
-    """Convert microseconds to picoseconds, rounded to the nearest integer."""
-    return round(time_us * PS_PER_US)
-
-
 def format_bytes(size_bytes: int) -> str:
     """Write a size for people: the largest binary unit that leaves at least one whole unit."""
     for name, unit in (("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):

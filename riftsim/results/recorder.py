@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from riftsim.errors import ResultsError
-from riftsim.files import atomic_write
+from riftsim.files import atomic_write, umask
 
 SCHEMA_VERSION = 1
 FORMAT = "riftsim-run"
@@ -129,7 +129,7 @@ def write_run(
         if not _is_recorded(target, config_hash):
             partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=folder))
             _write_files(partial, config, result, _manifest(experiment, slug, config, config_hash, result, provenance))
-            partial.chmod(0o777 & ~_umask())
+            partial.chmod(0o777 & ~umask())
             try:
                 partial.rename(target)
             except OSError:
@@ -300,9 +300,3 @@ def _check_lengths(table: str, columns: dict[str, np.ndarray], expected: int) ->
     for name, values in columns.items():
         if len(values) != expected:
             raise ResultsError(f"results: column {name} of {table} has {len(values)} rows, expected {expected}")
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

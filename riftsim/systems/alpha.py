@@ -25,7 +25,7 @@ class Ratios:
     query : int64 (m,)
         Whose neighbour it is.
     asked, zero : int
-        True neighbours asked about, and those at distance 0, which the rule always reads (0 <= alpha * tau).
+        True neighbours asked about, and the discovered ones at distance 0: they have no ratio and are left out.
     """
 
     ratios: np.ndarray
