@@ -19,9 +19,6 @@ class Block(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     """Base of all blocks."""
 
 
-# ---------------------------------------------------------------- data
-
-
 class DatasetConfig(Block, kw_only=True, frozen=True):
     """Which vectors: the name of a data-set file (`riftsim data info` lists them) or a path to one."""
 
@@ -33,9 +30,6 @@ class DatasetConfig(Block, kw_only=True, frozen=True):
     """Take the first ``queries`` evaluated queries."""
     split_seed: NonNegative | None = None
     """Redraw which of the pooled queries calibrate and which are evaluated (default: as the data-set file says)."""
-
-
-# ---------------------------------------------------------------- index and codes
 
 
 class VamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="vamana"):
@@ -350,25 +344,13 @@ class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
 DriverConfig = LocalDriver | SimDriver
 
 
-# ---------------------------------------------------------------- the experiment
-
-
 class PlotConfig(Block, kw_only=True, frozen=True):
     """A figure made from the results of this experiment."""
 
     kind: Literal[
-        "recall-latency",
-        "recall-qps",
-        "breakdown",
-        "latency-cdf",
-        "verification",
-        "admission",
-        "hidden-updates",
-        "policies",
-        "time-series",
-        "sensitivity",
-        "scaling",
-    ]
+        "recall-latency", "recall-qps", "breakdown", "latency-cdf", "verification", "admission", "hidden-updates",
+        "policies", "time-series", "sensitivity", "scaling",
+    ]  # fmt: skip
     """What the figure shows."""
     title: str | None = None
     """Text above the figure."""

@@ -17,6 +17,7 @@ _POLICY_NAMES = {
     "rho-only": "ρ-only",
     "impact-aware": "Impact-aware",
     "ungated": "Ungated",
+    "oracle": "Oracle",
 }
 
 
