@@ -108,6 +108,11 @@ def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int, tuple[int, i
     times_ps = phased_arrivals_ps(list(zip(lengths_ps, rates_qps, strict=True)), config.seed)
     warmup = int(np.searchsorted(times_ps, lengths_ps[0]))
     measured = int(np.searchsorted(times_ps, sum(lengths_ps[:4]))) - warmup
+    if measured < 1:
+        raise ConfigError(
+            f"load: found no arrival in before_ms + burst_ms + after_ms = {sum(lengths_ms[1:4]):.3g} ms at "
+            f"rate_qps = {load.rate_qps:g}; expected longer times or a higher rate"
+        )
     return times_ps, warmup, measured, (sum(lengths_ps[:2]), sum(lengths_ps[:3]))
 
 

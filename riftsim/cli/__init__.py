@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import riftsim
 from riftsim.cli import calibration, experiment, setup, show
+from riftsim.cli.terminal import show_warnings_plainly
 from riftsim.errors import RiftsimError
 
 EXIT_FAILED = 1
@@ -43,7 +44,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    # A process started with closed streams has none; what would be printed is then of no interest.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     options = build_parser().parse_args(arguments)
+    show_warnings_plainly()
     try:
         code = options.command(options)
         sys.stdout.flush()

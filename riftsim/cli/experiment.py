@@ -26,11 +26,14 @@ _SUMMARY = (
 )
 """Metric, heading and digits of the columns of the summary."""
 
+_IN_FLIGHT_TOLERANCE = 0.1
+
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
     validate = commands.add_parser("validate", help="check an experiment file and list its points")
     add_experiment(validate)
+    add_data_dir(validate)
     add_json(validate)
     validate.set_defaults(command=_validate)
 
@@ -97,7 +100,7 @@ def _validate(options: argparse.Namespace) -> int:
     from riftsim.config.sweep import load_experiment
 
     experiment = load_experiment(options.file, options.set)
-    _require_profiles(experiment)
+    _require_files(experiment, options.data_dir)
     if options.json:
         points = [
             {"slug": point.slug, "hash": point.hash, "config": to_plain(point.config)} for point in experiment.points
@@ -112,10 +115,14 @@ def _validate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _require_profiles(experiment: "Experiment") -> None:
-    """Refuse a hardware profile that cannot be loaded before an hour of building is spent."""
+def _require_files(experiment: "Experiment", data_dir: Path | None) -> None:
+    """Refuse a data-set file or hardware profile that cannot be read; the vectors need not be there."""
     from riftsim.rdma.profiles import load_profile
+    from riftsim.workload.locate import find_spec
+    from riftsim.workload.spec import read_spec
 
+    for name in dict.fromkeys(point.config.dataset.name for point in experiment.points):
+        read_spec(find_spec(name, data_dir))
     for name in dict.fromkeys(point.config.hardware for point in experiment.points):
         load_profile(name)
 
@@ -158,6 +165,7 @@ def _run(options: argparse.Namespace) -> int:
     from riftsim.experiments.runner import DEFAULT_OUT, run_experiment
 
     experiment = load_experiment(options.file, options.set)
+    _require_files(experiment, options.data_dir)
     report = run_experiment(
         experiment,
         out=options.out or DEFAULT_OUT,
@@ -211,8 +219,28 @@ def _print_summary(report: "Report", runs: "RunSet", figures: list[Path]) -> Non
             values = run.metrics([name for name, _, _ in _SUMMARY])
             rows.append([slugs[run.path], *(number(values[name], digits) for name, _, digits in _SUMMARY)])
         print_table(columns, rows, title=report.experiment)
+        _say_what_was_too_short(runs)
     print(f"results: {report.folder}")
     print_figures(figures)
+
+
+def _say_what_was_too_short(runs: "RunSet") -> None:
+    """Warn of closed loops in which throughput and latency disagree with the number of queries in flight."""
+    short = []
+    for run in runs:
+        load = run.config["load"]
+        if load["kind"] != "closed":
+            continue
+        expected = load["concurrency"] * run.config["cluster"]["compute_nodes"]
+        found = run.metrics(["in_flight"])["in_flight"]
+        if abs(found - expected) > _IN_FLIGHT_TOLERANCE * expected:
+            short.append(f"{found:.1f} instead of {expected}")
+    if short:
+        print(
+            f"riftsim: note: throughput times latency gives other numbers of queries in flight than the load keeps "
+            f"({short[0]}; {len(short)} point(s)): too few queries for a steady throughput; raise measured_queries",
+            file=sys.stderr,
+        )
 
 
 def _conclude(report: "Report") -> int:

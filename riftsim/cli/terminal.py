@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,21 @@ def _least_width(column: Column, index: int, rows: Sequence[Sequence[str]]) -> i
 
     longest = max(cell_len(text) for text in (column.title, *(row[index] for row in rows)))
     return min(longest, _MIN_TEXT_WIDTH) if column.wraps else longest
+
+
+def show_warnings_plainly() -> None:
+    """Print riftsim's own warnings as one line on stderr, each text once; leave those of other packages alone."""
+    shown = set()
+    standard = warnings.showwarning
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        if category is not UserWarning or f"{os.sep}riftsim{os.sep}" not in filename:
+            standard(message, category, filename, lineno, file, line)
+        elif str(message) not in shown:
+            shown.add(str(message))
+            print(f"riftsim: warning: {message}", file=file or sys.stderr)
+
+    warnings.showwarning = show
 
 
 def print_json(value: object) -> None:

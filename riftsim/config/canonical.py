@@ -10,8 +10,8 @@ import msgspec
 
 from riftsim.config.document import BUNDLED, looks_like_path
 from riftsim.config.schema import ExperimentConfig
-from riftsim.config.yaml_file import dump, read
 from riftsim.errors import ConfigError
+from riftsim.yaml_file import dump, read
 
 _PRESENTATION = ("name", "description", "sweep", "plots")
 _HASH_CHARACTERS = 16

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 import msgspec
 
 from riftsim.config.schema import AdaptiveBalancing, ClosedLoad, ExperimentConfig, LocalDriver
-from riftsim.config.yaml_file import KeyPath
+from riftsim.yaml_file import KeyPath
 
 Problem = tuple[KeyPath, str]
+
+_MAX_COUNT = 2**31 - 1
+_MAX_ALPHA = 1e6
 
 
 def problems(config: ExperimentConfig) -> list[Problem]:
@@ -30,6 +33,10 @@ def _search(config: ExperimentConfig) -> Iterator[Problem]:
             ("system", "beam_width"),
             f"found {beam_width}, expected at most search.L = {L}: a round reads from the candidate list",
         )
+
+    alpha = getattr(getattr(config.system, "verification", None), "alpha", None)
+    if alpha is not None and alpha > _MAX_ALPHA:
+        yield ("system", "verification", "alpha"), f"found {alpha}, expected at most {_MAX_ALPHA:.0e}"
 
 
 def _data(config: ExperimentConfig) -> Iterator[Problem]:
@@ -84,7 +91,10 @@ def _plugins(config: ExperimentConfig) -> Iterator[Problem]:
 
 
 def _numbers(config: ExperimentConfig) -> Iterator[Problem]:
-    """Refuse infinities: YAML can write them, no cost or rate may be one."""
+    """Refuse infinities, which YAML can write and no cost or rate may be, and counts that no array can have."""
     for path, value in _values(msgspec.to_builtins(config)):
         if isinstance(value, float) and not math.isfinite(value):
             yield path, f"found {value}, expected a finite number"
+        is_seed = bool(path) and path[-1] in ("seed", "split_seed")
+        if isinstance(value, int) and abs(value) > _MAX_COUNT and not is_seed:
+            yield path, f"found {value}, expected at most {_MAX_COUNT}"

@@ -9,8 +9,8 @@ from riftsim.config.check import problems
 from riftsim.config.document import Document, show_value
 from riftsim.config.keys import TAG, annotation_at, blocks_of, keys_of, nearest, select, tag_of, unknown_key
 from riftsim.config.schema import ExperimentConfig
-from riftsim.config.yaml_file import KeyPath, show_path
 from riftsim.errors import ConfigError
+from riftsim.yaml_file import KeyPath, show_path
 
 _LOCATED = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")

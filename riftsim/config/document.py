@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from riftsim.config.keys import TAG, nearest, set_key, split_key
-from riftsim.config.yaml_file import KeyPath, parse, read
 from riftsim.errors import ConfigError
+from riftsim.yaml_file import KeyPath, parse, read
 
 BUNDLED = Path(__file__).resolve().parent.parent / "configs"
 """Folder of the configs that come with the package."""

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from riftsim.config.schema import ExperimentConfig
-from riftsim.config.yaml_file import KeyPath, show_path
 from riftsim.errors import ConfigError
+from riftsim.yaml_file import KeyPath, show_path
 
 TAG = "kind"
 

@@ -15,8 +15,8 @@ from riftsim.config.decode import decode, require_sound
 from riftsim.config.document import Document, Origin, load_document, parse_setting, show_value
 from riftsim.config.keys import TAG, split_key
 from riftsim.config.schema import ExperimentConfig
-from riftsim.config.yaml_file import KeyPath
 from riftsim.errors import ConfigError
+from riftsim.yaml_file import KeyPath
 
 MAX_POINTS = 100_000
 _SLUG_CHARACTERS = 96
@@ -101,29 +101,40 @@ def _expand(document: Document, settings: list[tuple[KeyPath, Any, Origin]]) -> 
     _check_axes(axes, document)
     tree = {key: value for key, value in document.tree.items() if key != "sweep"}
     single = Document(tree, document.origins, document.source)
-    labels = [_labels(key, values, axes) for key, values in axes.items()]
+    shorts = {key: _short_name(key, axes) for key in axes}
     points: dict[str, Point] = {}
     slugs: set[str] = set()
     for choice in itertools.product(*(range(len(values)) for values in axes.values())):
-        swept = {key: values[position] for (key, values), position in zip(axes.items(), choice, strict=True)}
         point = single
-        for key, position in zip(axes, choice, strict=True):
+        for (key, values), position in zip(axes.items(), choice, strict=True):
             where = document.origin(("sweep", key, position))
             origin = Origin(f'{where}: $.sweep["{key}"][{position}]', None, where.folder)
-            point = point.with_value(split_key(key), swept[key], origin)
+            point = point.with_value(split_key(key), values[position], origin)
         for path, value, origin in settings:
             point = point.with_value(path, value, origin)
+        # A setting may lie inside a swept block: the point is named by what it runs.
+        found = {key: _value_at(point.tree, split_key(key)) for key in axes}
+        swept = {key: value for key, (there, value) in found.items() if there}
         point = point.resolved_paths()
         config = decode(point)
         require_sound(config, point)
         identity = config_hash(config)
         if identity in points:
             continue
-        words = [column[position] for column, position in zip(labels, choice, strict=True)]
+        words = [_label(shorts[key], value) for key, value in swept.items()]
         slug = _slug(words or [config.system.__struct_config__.tag], identity, slugs)
         slugs.add(slug.lower())
         points[identity] = Point(slug, config, identity, swept)
     return list(points.values())
+
+
+def _value_at(tree: Any, path: KeyPath) -> tuple[bool, Any]:
+    """Return whether a tree has a key, and its value."""
+    for part in path:
+        if not isinstance(tree, dict) or part not in tree:
+            return False, None
+        tree = tree[part]
+    return True, tree
 
 
 def _check_axes(axes: dict[str, list], document: Document) -> None:
@@ -145,15 +156,15 @@ def _check_axes(axes: dict[str, list], document: Document) -> None:
 # ---------------------------------------------------------------- names of points
 
 
-def _labels(key: str, values: list, axes: dict[str, list]) -> list[str]:
-    """Name each value of an axis: a kind or word as it is, a number with its key."""
+def _short_name(key: str, axes: dict[str, list]) -> str:
+    """Return the last part of a swept key, or all of it where two keys end alike."""
     short = key.rsplit(".", 1)[-1]
-    if sum(other.rsplit(".", 1)[-1] == short for other in axes) > 1:
-        short = key.replace(".", "_")
-    return [_label(short, value) for value in values]
+    alike = sum(other.rsplit(".", 1)[-1] == short for other in axes) > 1
+    return key.replace(".", "_") if alike else short
 
 
 def _label(name: str, value: Any) -> str:
+    """Name a value: a kind or word as it is, a number with its key."""
     if isinstance(value, dict):
         inner = [_label(str(key), part) for key, part in value.items() if key != TAG]
         return "-".join(([str(value[TAG])] if TAG in value else []) + inner) or name

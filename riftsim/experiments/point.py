@@ -1,5 +1,6 @@
 """One point of a sweep, from configuration to recorded run; this is what a worker process does."""
 
+import errno
 import importlib
 import time
 import traceback
@@ -89,5 +90,8 @@ def describe(error: Exception) -> tuple[str, str | None]:
         return str(error), None
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".rstrip(": "), None
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = error.filename or "the cache (RIFTSIM_CACHE_DIR) or the results folder"
+        return f"{where}: {error.strerror}; expected room for graphs, codes, compiled kernels and results", None
     details = "".join(traceback.format_exception(error))
     return f"{type(error).__name__}: {error}", details

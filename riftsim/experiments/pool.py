@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,8 @@ def _serve(connection: Connection, function: Callable[[Any], Any], threads: int)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unfinished files are removed on the way
     for variable in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, str(threads))
+    # What riftsim warns of comes with graphs and codes, and was said when these were prepared.
+    warnings.filterwarnings("ignore", category=UserWarning, module=r"riftsim\.")
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             connection.send(function(connection.recv()))

@@ -5,6 +5,7 @@ by this project), ``published`` (by somebody else), ``derived`` (arithmetic on p
 ``fitted`` (to the rows that the source names), ``unverified`` (a plausible value that nothing supports yet).
 """
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from importlib import resources
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-import yaml
 
+from riftsim import yaml_file
 from riftsim.errors import ConfigError
 from riftsim.rdma.unloaded import unloaded_read_ps
 from riftsim.units import PS_PER_NS
@@ -238,14 +239,14 @@ def load_profile(name_or_path: str | Path) -> HardwareProfile:
         key.
     """
     text = str(name_or_path)
-    entry = _FOLDER / f"{text}.yaml" if text in list_profiles() else Path(text)
-    try:
-        content = yaml.safe_load(entry.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        known = ", ".join(list_profiles())
-        raise ConfigError(f"no hardware profile {text!r}: neither a file nor one of {known}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{entry}: cannot be read as YAML: {error}") from error
+    names = list_profiles()
+    entry = Path(str(_FOLDER / f"{text}.yaml")) if text in names else Path(text)
+    if not entry.exists():
+        close = difflib.get_close_matches(entry.stem, names, 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        known = ", ".join(names)
+        raise ConfigError(f"hardware: no profile {text!r}{hint}: neither a file nor one of {known}")
+    content, _ = yaml_file.read(entry)
     try:
         return make_profile(msgspec.convert(content, ProfileFile))
     except (msgspec.ValidationError, ConfigError) as error:

@@ -15,7 +15,7 @@ from riftsim.workload.formats import annbench_metric, open_vectors, read_annbenc
 from riftsim.workload.formats.checks import check_finite, row_chunks
 from riftsim.workload.formats.vectors import SUFFIXES, in_memory
 from riftsim.workload.groundtruth import DEFAULT_K, GroundTruth, exact_topk
-from riftsim.workload.locate import find_folder, find_spec, is_bundled, verify_files
+from riftsim.workload.locate import find_folder, find_spec, verify_files
 from riftsim.workload.spec import DatasetSpec, PooledSplit, read_spec
 from riftsim.workload.synthetic import synthetic_array
 from riftsim.workload.truth_check import adopt_truth
@@ -95,7 +95,7 @@ def load_dataset(
     Returns
     -------
     Dataset
-        Checked: sizes, types, finite values, ground truth against the vectors; checksums of bundled data.
+        Checked: sizes, types, finite values, ground truth against the vectors; stated checksums of files up to 1 GiB.
 
     Raises
     ------
@@ -109,8 +109,7 @@ def load_dataset(
     rows = _requested_rows(spec, n)
     if spec.synthetic is None:
         folder = find_folder(spec, path, data_dir)
-        if is_bundled(folder):
-            verify_files(spec, folder)
+        verify_files(spec, folder, up_to_bytes=_HASHED_BYTES)
         _check_hdf5_metric(spec, folder)
         base = _read_base(spec, folder, rows)
         parts = _read_parts(spec, folder)
@@ -119,7 +118,8 @@ def load_dataset(
         parts = [(pool, None)]
     fingerprint = _fingerprint(spec, base)
     if spec.metric == "cosine":
-        base = unit_vectors(base, f"{spec.name} base")
+        only_file = folder / spec.base_files[0] if len(spec.base_files) == 1 else f"{spec.name} base"
+        base = unit_vectors(base, only_file)
         parts = [(unit_vectors(v, source or f"{spec.name} queries"), source) for v, source in parts]
     known = [_Part(v, _truth_of_part(spec, i, base, v, source, rows)) for i, (v, source) in enumerate(parts)]
     return _split(spec, base, known, fingerprint, queries, split_seed, artifacts)

@@ -75,8 +75,8 @@ def find_spec(name: str | os.PathLike, data_dir: str | os.PathLike | None = None
     known = dataset_files(data_dir)
     if text not in known:
         close = difflib.get_close_matches(text, list(known), 1, 0.4)
-        hint = f"did you mean {close[0]!r}?" if close else "there are none"
-        raise DataError(f"data set {text!r} is not known; {hint} (known: {', '.join(sorted(known))})")
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise DataError(f"data set {text!r} is not known{hint}; expected one of: {', '.join(sorted(known))}, or a path")
     return known[text]
 
 
@@ -113,18 +113,22 @@ def find_folder(spec: DatasetSpec, spec_path: Path, data_dir: str | os.PathLike 
     )
 
 
-def is_bundled(folder: Path) -> bool:
-    """Tell whether a folder of vector files came with the package."""
-    return folder.parent == _package_folder("data")
-
-
-def verify_files(spec: DatasetSpec, folder: Path) -> dict[str, str]:
+def verify_files(spec: DatasetSpec, folder: Path, up_to_bytes: int | None = None) -> dict[str, str]:
     """Compare every file with the checksum that the data-set file states.
+
+    Parameters
+    ----------
+    spec : DatasetSpec
+        States the checksums.
+    folder : pathlib.Path
+        Where the files are.
+    up_to_bytes : int, optional
+        Pass over larger files.
 
     Returns
     -------
     dict of str to str
-        ``"ok"`` or ``"no checksum stated"`` by file.
+        ``"ok"``, ``"no checksum stated"`` or ``"not read"`` by file.
 
     Raises
     ------
@@ -136,6 +140,9 @@ def verify_files(spec: DatasetSpec, folder: Path) -> dict[str, str]:
         expected = spec.sha256.get(name)
         if expected is None:
             report[name] = "no checksum stated"
+            continue
+        if up_to_bytes is not None and (folder / name).stat().st_size > up_to_bytes:
+            report[name] = "not read"
             continue
         with (folder / name).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()

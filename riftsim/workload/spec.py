@@ -9,7 +9,8 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from riftsim.errors import ConfigError, DataError
+from riftsim import yaml_file
+from riftsim.errors import ConfigError
 
 Positive = Annotated[int, Meta(gt=0)]
 NonNegative = Annotated[int, Meta(ge=0)]
@@ -101,19 +102,10 @@ def read_spec(path: Path) -> DatasetSpec:
 
     Raises
     ------
-    DataError
-        If there is no such file.
     ConfigError
-        Names file, path of the key, and for an unknown key the nearest one that exists.
+        If the file cannot be read; names file, path of the key, and for an unknown key the nearest one that exists.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as a data-set file: {error}") from None
-    try:
-        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    content, _ = yaml_file.read(path, integer_keys=True)
     try:
         spec = msgspec.convert(content, DatasetSpec)
     except msgspec.ValidationError as error:

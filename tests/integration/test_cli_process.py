@@ -24,7 +24,7 @@ def start(arguments: list[str], folder: Path, **options) -> subprocess.Popen:
 
 
 def write(folder: Path, seeds: list[int]) -> None:
-    text = f"name: e\ndataset: {{name: d}}\nsweep: {{seed: {seeds}}}\n"
+    text = f"name: e\ndataset: {{name: sift-photos-10k}}\nsweep: {{seed: {seeds}}}\n"
     (folder / "e.yaml").write_text(text, encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from riftsim.config import yaml_file
+from riftsim import yaml_file
 from riftsim.config.canonical import config_hash, dump_config
 from riftsim.config.document import BUNDLED, find_experiment
 from riftsim.config.schema import AsyncVamanaConfig, LocalDriver, PoissonLoad, RemoteVamanaConfig
@@ -72,7 +72,7 @@ class TestYaml:
             ("a: 1\n- b", r"f\.yaml:2: "),
             ("a: !!python/object:os.system x", r"f\.yaml:1: could not determine a constructor"),
             ("1: a", r"f\.yaml:1: found the key '1', expected a name"),
-            ("? [a]\n: b", r"f\.yaml:1: found the key 'a list or mapping'"),
+            ("? [a]\n: b", r"f\.yaml:1: found a list or mapping as key, expected a name"),
             ("a: \x07", r"f\.yaml: not YAML"),
         ],
     )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from riftsim.config import schema, yaml_file
+from riftsim import yaml_file
+from riftsim.config import schema
 from riftsim.config.document import BUNDLED
 from riftsim.config.keys import blocks_of, fields_of, tag_of
 from riftsim.config.reference import json_schema, reference_markdown

@@ -82,11 +82,11 @@ def test_missing_and_unknown_keys_are_named(tmp_path, content):
     del content["cpu"]["list_ns"]
     with pytest.raises(ConfigError, match=r"mine.yaml: .*list_ns.*\$\.cpu"):
         load_profile(write(tmp_path, content))
-    with pytest.raises(ConfigError, match=r"no hardware profile 'nonesuch'.*connectx5-100g"):
+    with pytest.raises(ConfigError, match=r"hardware: no profile 'nonesuch'.*connectx5-100g"):
         load_profile("nonesuch")
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"broken.yaml: cannot be read as YAML"):
+    with pytest.raises(ConfigError, match=r"broken.yaml:1: "):
         load_profile(broken)
 
 

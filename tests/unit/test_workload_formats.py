@@ -92,9 +92,9 @@ def test_a_file_under_another_formats_name_is_refused(tmp_path, written, named, 
 
 
 def test_hdf5_and_npy_names_on_other_content_are_refused(tmp_path):
-    for name in ("x.npy", "x.hdf5"):
+    for name, message in (("x.npy", "expected those of an npy file"), ("x.hdf5", "not a whole HDF5 file")):
         (tmp_path / name).write_bytes(b"\0" * 100)
-        with pytest.raises(DataError, match="not a whole"):
+        with pytest.raises(DataError, match=message):
             read_vectors(tmp_path / name)
 
 

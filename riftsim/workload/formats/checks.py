@@ -5,6 +5,7 @@ many there are. Where they differ, the message names every other format that the
 under another format's name is the usual cause.
 """
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from riftsim.errors import DataError
 
 CHUNK_BYTES = 16 << 20
 """Size of the blocks in which values are checked and converted."""
+
+MAX_NORM = 9e18
+"""Vectors up to this length are at most 3.3e38 apart squared, which float32 still holds."""
 
 _MAGIC = {b"\x89HDF": "HDF5", b"\x93NUM": "npy", b"PAR1": "Parquet", b"\x1f\x8b\x08": "gzip", b"PK\x03\x04": "zip"}
 
@@ -133,7 +137,7 @@ def row_chunks(array: np.ndarray, chunk_bytes: int = CHUNK_BYTES) -> Iterator[tu
 
 
 def check_finite(array: np.ndarray, name: object) -> None:
-    """Refuse NaN and infinity in floating-point rows.
+    """Refuse NaN and infinity in floating-point rows, and rows so long that squared distances are infinite.
 
     Parameters
     ----------
@@ -155,6 +159,13 @@ def check_finite(array: np.ndarray, name: object) -> None:
             row, column = (int(v) for v in np.argwhere(~good)[0])
             raise DataError(
                 f"{name}: row {first + row}, column {column} is {chunk[row, column]}, expected a finite number"
+            )
+        limit = float(np.float32(MAX_NORM / math.sqrt(max(1, chunk.shape[1]))))
+        if chunk.size and max(float(chunk.max()), -float(chunk.min())) > limit:
+            row, column = (int(v) for v in np.argwhere(np.abs(chunk) > limit)[0])
+            raise DataError(
+                f"{name}: row {first + row}, column {column} is {chunk[row, column]:.3g}, expected at most {limit:.3g} "
+                f"in size: squared distances are float32"
             )
 
 

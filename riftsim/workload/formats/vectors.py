@@ -12,7 +12,7 @@ import numpy as np
 from riftsim.errors import DataError
 from riftsim.files import atomic_write
 from riftsim.workload.formats import annbench, matrix, texmex
-from riftsim.workload.formats.checks import check_finite, file_size, row_chunks
+from riftsim.workload.formats.checks import check_finite, file_size, fitting_formats, row_chunks
 
 
 class Format(NamedTuple):
@@ -276,6 +276,12 @@ def write_vectors(path: str | os.PathLike, array: np.ndarray) -> None:
 
 def _open_npy(path: Path) -> np.ndarray:
     size = file_size(path)
+    with path.open("rb") as file:
+        head = file.read(len(np.lib.format.MAGIC_PREFIX))
+    if head != np.lib.format.MAGIC_PREFIX:
+        fits = fitting_formats(path)
+        hint = f"; its size fits {' or '.join(fits)}" if fits else ""
+        raise DataError(f"{path}: found first bytes {head!r}, expected those of an npy file{hint}")
     try:
         array = np.load(path, mmap_mode="c", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:

@@ -14,6 +14,10 @@ from riftsim.errors import ConfigError
 
 KeyPath = tuple[str | int, ...]
 
+_MAX_DEPTH = 64
+_MAX_VALUES = 100_000
+"""Values that a document may have once its aliases are written out; a few lines of aliases can mean billions."""
+
 _SCALARS = (
     ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -29,6 +33,7 @@ _SCALARS = (
 
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: ClassVar[dict] = {}
+    key_tags = frozenset({"tag:yaml.org,2002:str"})
 
     def construct_mapping(self, node, deep=False):
         seen = {}
@@ -36,11 +41,9 @@ class _Loader(yaml.SafeLoader):
             key = key_node.value
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
-            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != "tag:yaml.org,2002:str":
-                shown = key if isinstance(key_node, yaml.ScalarNode) else "a list or mapping"
-                raise yaml.MarkedYAMLError(
-                    problem=f"found the key {shown!r}, expected a name", problem_mark=key_node.start_mark
-                )
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag not in self.key_tags:
+                shown = f"the key {key!r}" if isinstance(key_node, yaml.ScalarNode) else "a list or mapping as key"
+                raise yaml.MarkedYAMLError(problem=f"found {shown}, expected a name", problem_mark=key_node.start_mark)
             if key in seen:
                 raise yaml.MarkedYAMLError(
                     problem=f"key {key!r} is there twice (first in line {seen[key]}); expected once",
@@ -48,6 +51,10 @@ class _Loader(yaml.SafeLoader):
                 )
             seen[key] = key_node.start_mark.line + 1
         return super().construct_mapping(node, deep)
+
+
+class _IntegerKeyLoader(_Loader):
+    key_tags = _Loader.key_tags | {"tag:yaml.org,2002:int"}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -63,8 +70,14 @@ for _tag, _pattern, _first in _SCALARS:
 
 
 def _line_numbers(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], depth: int) -> None:
-    if depth > 64:  # an alias that contains itself
-        return
+    if depth > _MAX_DEPTH:  # as by an alias that contains itself
+        raise yaml.MarkedYAMLError(
+            problem=f"found values nested deeper than {_MAX_DEPTH} levels", problem_mark=node.start_mark
+        )
+    if len(lines) > _MAX_VALUES:
+        raise yaml.MarkedYAMLError(
+            problem=f"found more than {_MAX_VALUES:,} values, aliases written out", problem_mark=node.start_mark
+        )
     if isinstance(node, yaml.MappingNode):
         for key_node, value_node in node.value:
             inner = (*path, key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
@@ -76,7 +89,7 @@ def _line_numbers(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], dep
             _line_numbers(item, (*path, position), lines, depth + 1)
 
 
-def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
+def parse(text: str, source: str, *, integer_keys: bool = False) -> tuple[Any, dict[KeyPath, int]]:
     """Read one YAML document.
 
     Parameters
@@ -85,6 +98,8 @@ def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
         The document.
     source : str
         What to call it in errors, e.g. the file's path.
+    integer_keys : bool
+        Whether a key may also be an integer.
 
     Returns
     -------
@@ -96,10 +111,10 @@ def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
     Raises
     ------
     ConfigError
-        Not YAML, a key twice in one mapping, or a key that is not a name.
+        Not YAML, a key twice in one mapping, a key that is not a name, or too many or too deeply nested values.
     """
     try:
-        loader = _Loader(text)
+        loader = (_IntegerKeyLoader if integer_keys else _Loader)(text)
         node = loader.get_single_node()
         if node is None:
             return None, {}
@@ -114,7 +129,7 @@ def parse(text: str, source: str) -> tuple[Any, dict[KeyPath, int]]:
         raise ConfigError(f"{source}: not YAML: {error}") from None
 
 
-def read(path: Path) -> tuple[Any, dict[KeyPath, int]]:
+def read(path: Path, *, integer_keys: bool = False) -> tuple[Any, dict[KeyPath, int]]:
     """Read one YAML file; see `parse`.
 
     Raises
@@ -128,7 +143,7 @@ def read(path: Path) -> tuple[Any, dict[KeyPath, int]]:
         raise ConfigError(f"{path}: byte {error.start} is not UTF-8; expected a YAML text file") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    return parse(text, str(path))
+    return parse(text, str(path), integer_keys=integer_keys)
 
 
 def dump(value: Any) -> str:

@@ -1,0 +1,187 @@
+"""Input that must be refused in one line: never a hang, a crash of the process, or a run of something else."""
+
+import errno
+import os
+import subprocess
+import sys
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from riftsim import yaml_file
+from riftsim.cli.terminal import show_warnings_plainly
+from riftsim.config.sweep import load_experiment
+from riftsim.errors import ConfigError, DataError
+from riftsim.experiments.point import describe
+from riftsim.rdma.profiles import load_profile
+from riftsim.workload.datasets import load_dataset
+from riftsim.workload.formats.checks import MAX_NORM, check_finite
+from riftsim.workload.spec import read_spec
+
+BASE = {"name": "x", "dataset": {"name": "sift-photos-10k"}}
+
+
+def bomb(opening: str, closing: str, member: str) -> str:
+    """Return nine lines of aliases that mean 9^9 values."""
+    lines = [f"a0: &a0 {opening}{', '.join(member.format(i, 1) for i in range(9))}{closing}"]
+    for level in range(1, 9):
+        inside = ", ".join(member.format(i, f"*a{level - 1}") for i in range(9))
+        lines.append(f"a{level}: &a{level} {opening}{inside}{closing}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (bomb("[", "]", "{1}"), r"f:\d+: found more than 100,000 values"),
+        (bomb("{", "}", "k{0}: {1}"), r"f:\d+: found more than 100,000 values"),
+        ("a: &a [*a]", r"f:1: found values nested deeper than 64 levels"),
+        ("a: " + "[" * 70 + "]" * 70, r"f:1: found values nested deeper than 64 levels"),
+    ],
+)
+def test_yaml_that_grows_without_bound_is_refused_at_once(text, message):
+    with pytest.raises(ConfigError, match=message):
+        yaml_file.parse(text, "f")
+
+
+@pytest.mark.parametrize("read", [read_spec, load_profile, load_experiment])
+def test_every_yaml_file_is_read_strictly(read, tmp_path):
+    path = tmp_path / "twice.yaml"
+    path.write_text("name: a\nmetric: l2\nmetric: ip\n")
+    with pytest.raises(ConfigError, match=r"twice\.yaml:3: key 'metric' is there twice \(first in line 2\)"):
+        read(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"twice\.yaml: byte 0 is not UTF-8"):
+        read(path)
+    path.write_text(bomb("[", "]", "{1}"))
+    with pytest.raises(ConfigError, match="more than 100,000 values"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("search.L", 2**31),
+        ("search.L", 10**30),
+        ("index.R", 10**30),
+        ("cluster.threads", 2**40),
+        ("load.concurrency", 2**31),
+        ("system", {"kind": "riftann", "gate": {"kind": "rho-only", "history": 2**63}}),
+        ("system", {"kind": "riftann", "verification": {"kind": "calibrated", "alpha": 1e30}}),
+    ],
+)
+def test_numbers_beyond_every_array_are_refused(key, value):
+    with pytest.raises(ConfigError, match=r"found .*, expected at most (2147483647|1e\+06)"):
+        load_experiment(BASE, {key: value})
+
+
+def test_seeds_may_be_of_any_size():
+    assert load_experiment(BASE, {"seed": 2**70, "index.seed": 2**65}).config.seed == 2**70
+
+
+class TestSettingsInsideSweptBlocks:
+    AXES: ClassVar = {"system": [{"kind": "in_memory_vamana"}, {"kind": "remote_vamana"}], "search.L": [20, 40]}
+
+    def test_a_point_is_named_by_what_it_runs(self):
+        points = load_experiment({**BASE, "sweep": self.AXES}, {"system.kind": "riftann"}).points
+        assert [point.slug for point in points] == ["riftann-L20", "riftann-L40"]
+        assert [point.swept["system"] for point in points] == [{"kind": "riftann"}] * 2
+
+    def test_a_setting_that_only_one_value_takes_is_refused_for_the_other(self):
+        with pytest.raises(ConfigError, match=r"in_memory_vamana' has no key 'beam_width'"):
+            load_experiment({**BASE, "sweep": self.AXES}, {"system.beam_width": 8})
+
+    def test_an_axis_that_the_setting_leaves_without_a_key_is_refused(self):
+        axes = {"system.beam_width": [2, 4]}
+        with pytest.raises(ConfigError, match=r'sweep\["system\.beam_width"\]\[0\].*has no key'):
+            load_experiment({**BASE, "sweep": axes}, {"system.kind": "in_memory_vamana"})
+
+
+def test_vectors_whose_distances_overflow_are_refused_before_a_library_aborts(tmp_path):
+    vectors = np.ones((5, 4), np.float32)
+    vectors[3, 2] = -1e30
+    with pytest.raises(DataError, match=r"v\.fbin: row 3, column 2 is -1e\+30.*expected at most 4\.5e\+18 in size"):
+        check_finite(vectors, "v.fbin")
+    longest = np.array([[MAX_NORM, 0], [-MAX_NORM, 0]], np.float32) / np.float32(np.sqrt(2))
+    check_finite(longest, "v.fbin")
+    assert np.isfinite(np.square(longest[0] - longest[1]).sum(dtype=np.float32))
+    check_finite(np.full((2, 3), 65504, np.float16), "half")
+
+
+def write_small_set(folder, vectors, *, metric="l2", extra=""):
+    for name, rows in (("base", vectors), ("query", vectors[:8] + 1)):
+        header = np.array(rows.shape, "<u4").tobytes()
+        (folder / f"{name}.fbin").write_bytes(header + rows.astype("<f4").tobytes())
+    n, d = vectors.shape
+    path = folder / "small.yaml"
+    path.write_text(
+        f"name: small\nlicence: none\nmetric: {metric}\ndtype: float32\ndimension: {d}\nn: {n}\n"
+        f"base: base.fbin\nqueries: query.fbin\nsplit: {{kind: pooled, calibration: 2}}\n{extra}"
+    )
+    return path
+
+
+def test_a_stated_checksum_counts_without_being_asked_for(tmp_path):
+    path = write_small_set(tmp_path, np.ones((20, 4)), extra=f"sha256: {{query.fbin: '{'0' * 64}'}}\n")
+    with pytest.raises(DataError, match=r"query\.fbin: SHA-256 is [0-9a-f]{64}, expected 0{64}"):
+        load_dataset(path)
+
+
+def test_a_zero_vector_names_its_file(tmp_path):
+    vectors = np.ones((20, 4))
+    vectors[7] = 0
+    with pytest.raises(DataError, match=r"base\.fbin: row 7 is a zero vector"):
+        load_dataset(write_small_set(tmp_path, vectors, metric="cosine"))
+
+
+def test_warnings_are_one_line_and_said_once(capsys, monkeypatch):
+    import warnings
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    show_warnings_plainly()
+    for line in (1, 2):
+        warnings.showwarning(UserWarning("few vectors"), UserWarning, f"{os.sep}riftsim{os.sep}x.py", line)
+    assert capsys.readouterr().err == "riftsim: warning: few vectors\n"
+
+
+def test_closed_streams_are_no_error():
+    command = [sys.executable, "-m", "riftsim", "data", "info", "sift-photos-10k"]
+    # The shell closes stdout and stderr, which subprocess cannot.
+    done = subprocess.run(["sh", "-c", '"$@" >&- 2>&-', "sh", *command], timeout=60, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("dataset.name=sift-photos-9k", "data set 'sift-photos-9k' is not known (did you mean 'sift-photos-10k'?)"),
+        ("hardware=conectx5", "hardware: no profile 'conectx5' (did you mean 'connectx5-100g'?)"),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_names_of_files_are_checked_before_anything_is_built(command, setting, message, capsys, tmp_path, monkeypatch):
+    from riftsim.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main([command, "quickstart", "--set", setting]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("name", [None, "cache/kernel.nbc"])
+def test_a_full_disk_is_one_line(number, name):
+    message, traceback = describe(OSError(number, os.strerror(number), *([name] if name else [])))
+    assert os.strerror(number) in message
+    assert (name or "RIFTSIM_CACHE_DIR") in message
+    assert traceback is None
+
+
+def test_a_burst_without_an_arrival_names_its_keys():
+    from riftsim.assembly.simulation import _burst
+
+    load = {"kind": "burst", "rate_qps": 1e4, "before_ms": 0, "burst_ms": 1e-9, "after_ms": 0}
+    config = load_experiment(BASE, {"load": load}).points[0].config
+    with pytest.raises(ConfigError, match="load: found no arrival in before_ms"):
+        _burst(config)
