@@ -6,6 +6,7 @@ from search_worlds import World
 
 from riftsim.kernels import query as q
 from riftsim.kernels.candidates import unpack
+from riftsim.kernels.gate import GATE_ORACLE
 from riftsim.search.eager import EagerRules, EagerSearch
 from riftsim.search.messages import Step
 
@@ -41,7 +42,9 @@ class EagerPair:
         self, world: World, query: int, *, list_size: int, k: int, rules: EagerRules, tiny: bool = False, program=None
     ):
         self.world, self.rules, self.query, self.k, self.list_size = world, rules, query, k, list_size
-        self.program = program or EagerSearch(*world.search_arguments(), list_size=list_size, k=k, rules=rules)
+        self.program = program or EagerSearch(
+            *world.search_arguments(), list_size=list_size, k=k, rules=rules, true_ids=world.true_neighbors(k)
+        )
         if tiny:
             make_tiny(self.program)
         by_expansions = rules.window_counts == q.WINDOW_OF_EXPANSIONS
@@ -138,6 +141,12 @@ class EagerPair:
         assert counts["requests_dropped"] == model.dropped()
         assert counts["gate_closed"] == model.closed
         assert counts["hidden_updates"] == sum(model.hidden_updates())
+        if self.rules.gate == GATE_ORACLE:
+            assert all(hidden <= self.rules.gate_bound for hidden in model.hidden_updates())
+        if self.rules.verify == q.VERIFY_ORACLE:
+            assert counts["reads_vector"] <= self.k or self.rules.full_record
+            discovered = [node for node in books.true if node in books.entered]
+            assert set(discovered) <= books.has_vector
         assert answer.trail[:, q.TRAIL_HIDDEN].tolist() == model.hidden_updates()
         assert answer.trail[:, q.TRAIL_BACKLOG].tolist() == model.backlogs
         assert answer.trail[:, q.TRAIL_INSERTED].sum() == counts["insertions"] - 1

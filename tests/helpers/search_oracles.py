@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Literal
 
 from search_worlds import World
 
@@ -17,6 +18,7 @@ class Bookkeeping:
         self.compact = world.compact(query).tolist()
         self.exact = world.exact(query).tolist()
         self.hidden = set(world.hidden.nonzero()[0].tolist())
+        self.true = [node for node in world.true_neighbors(k)[query].tolist() if node >= 0]
         start = world.graph.start
         self.seen = {start}
         self.candidates = [(self.compact[start], start)]
@@ -49,12 +51,17 @@ class Bookkeeping:
         """The verification rule; squared distances, so alpha is squared too."""
         if self.verify == q.VERIFY_ALL:
             return True
+        if self.verify == q.VERIFY_ORACLE:
+            return node in self.true
         tau = self.tau()
         if self.verify == q.VERIFY_EXPANDED or tau is None:
             return False
         return self.compact[node] <= self.alpha * self.alpha * tau
 
     def next_to_verify(self) -> int | None:
+        if self.verify == q.VERIFY_ORACLE:
+            listed = {node for _, node in self.candidates} if self.next_untaken() is not None else set()
+            return next((node for node in self.true if node in self.entered - self.has_vector - listed), None)
         unread = sorted((self.compact[node], node) for node in self.entered - self.has_vector)
         return next((node for _, node in unread if self.passes(node)), None)
 
@@ -101,15 +108,42 @@ class Bookkeeping:
 
 
 def search_in_rounds(
-    world: World, query: int, *, list_size: int, k: int, beam: int, verify: int = q.VERIFY_EXPANDED, alpha: float = 1.0
+    world: World,
+    query: int,
+    *,
+    list_size: int,
+    k: int,
+    beam: int,
+    verify: int = q.VERIFY_EXPANDED,
+    alpha: float = 1.0,
+    held_back: Literal["dropped", "merged"] | None = None,
+    limit: int = 0,
+    count_empty: bool = False,
 ) -> tuple[Bookkeeping, list[list[tuple[int, int]]]]:
-    """Round-synchronous search; its bookkeeping and the chains, each a list of (node, kind)."""
+    """Round-synchronous search; its bookkeeping and the chains, each a list of (node, kind).
+
+    With ``held_back`` the neighbours that a round brings are inserted only after the next one has been chosen; what is
+    held back when ``limit`` rounds are over is merged or dropped.
+    """
     books = Bookkeeping(world, query, list_size, k, verify, alpha)
     chains = []
+    held, rounds, empty = [], 0, 0
+
+    def is_over() -> bool:
+        return bool(limit) and rounds + (empty if count_empty else 0) >= limit
+
     while True:
+        if is_over() and held_back == "dropped":
+            books.counts["evaluations"] += len(held)
+            held = []
+        elif held and (is_over() or books.next_untaken() is None):
+            for node in held:
+                books.insert(node)
+            held = []
+            empty += not is_over()
         books.entered |= {node for _, node in books.candidates}
         chain = []
-        while len(chain) < beam and (node := books.next_untaken()) is not None:
+        while len(chain) < beam and not is_over() and (node := books.next_untaken()) is not None:
             books.taken.append(node)
             chain.append(books.ask(node, q.READ_RECORD))
         books.counts["expansions"] += len(chain)
@@ -120,13 +154,15 @@ def search_in_rounds(
             return books, chains
         books.chains += 1
         chains.append(chain)
+        rounds += chain[0][1] != q.READ_VECTOR
         fresh = []
         for node, kind in chain:
             books.take_vector(node)
             if kind == q.READ_RECORD:
                 fresh += books.unseen(node)
-        for node in fresh:
+        for node in held if held_back else fresh:
             books.insert(node)
+        held = fresh if held_back else []
 
 
 def search_sequentially(world: World, query: int, *, list_size: int, k: int) -> Bookkeeping:
@@ -182,10 +218,20 @@ class EagerModel:
         return {
             gates.GATE_WAIT_ALL: False,
             gates.GATE_UNGATED: True,
+            gates.GATE_ORACLE: self.would_insert() <= rules.gate_bound,
             gates.GATE_BACKLOG: unfinished <= rules.gate_bound,
             gates.GATE_RATIO: rho <= limit,
             gates.GATE_IMPACT: rho * unfinished <= limit and unfinished <= rules.gate_bound,
         }[rules.gate]
+
+    def would_insert(self) -> int:
+        """Unfinished evaluations that would each enter the present list."""
+        books, count = self.books, 0
+        for nodes, _ in self.tasks.values():
+            for node in nodes:
+                entry = (books.compact[node], node)
+                count += entry in sorted([*books.candidates, entry])[: books.list_size]
+        return count
 
     def _slot_for(self, verification: bool) -> bool:
         reads, awaited = len(self.in_flight), self.awaited
@@ -218,7 +264,6 @@ class EagerModel:
                 flying = [handle for handle, read in self.in_flight.items() if read[0] == node]
                 if flying:
                     self.in_flight[flying[0]] = (node, q.READ_RECORD, expansion)
-                    kept += 1
                 else:
                     assert node in self.kept
                     added = self._take_list(node, expansion)
@@ -261,7 +306,8 @@ class EagerModel:
                 self.entered_by_task[number] += inside
                 if inside and self.rules.verify != q.VERIFY_EXPANDED:
                     self.books.entered.add(node)
-                    if self.books.passes(node) and node not in self.books.has_vector:
+                    oracle = self.rules.verify == q.VERIFY_ORACLE
+                    if not oracle and self.books.passes(node) and node not in self.books.has_vector:
                         self.wanted.add(node)
         return new
 

@@ -47,6 +47,16 @@ class World:
         difference = self.vectors.astype(np.int64) - self.queries[query].astype(np.int64)
         return (difference**2).sum(axis=1).astype(np.float32)
 
+    def true_neighbors(self, k: int) -> np.ndarray:
+        """The k nearest nodes that may be results, of each query: int32 (q, k), -1 where there are fewer."""
+        ids = np.full((len(self.queries), k), -1, np.int32)
+        for query in range(len(self.queries)):
+            nearest = np.argsort(self.exact(query), kind="stable")
+            if len(self.hidden):
+                nearest = nearest[self.hidden[nearest] == 0]
+            ids[query, : len(nearest[:k])] = nearest[:k]
+        return ids
+
     def neighbors(self, node: int) -> list[int]:
         return self.graph.neighbors[node, : self.graph.degrees[node]].tolist()
 
@@ -68,6 +78,7 @@ class World:
             "threads": 8,
             "queries_per_thread": 1,
             "calibrated_alpha": lambda delta, calibration_list_size: 1.15,
+            "true_ids": self.true_neighbors(k),
         }
         return SystemContext(**(fields | changes))
 

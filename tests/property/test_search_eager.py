@@ -29,15 +29,16 @@ WORLDS = st.builds(
 @st.composite
 def rules_of_search(draw) -> EagerRules:
     window = draw(st.integers(1, 5))
+    gate = draw(st.sampled_from([*range(gates.GATE_EXTERNAL), gates.GATE_ORACLE]))
     return EagerRules(
         window=draw(st.integers(1, window)),
         max_window=window,
         window_counts=draw(st.sampled_from([q.WINDOW_OF_READS, q.WINDOW_OF_EXPANSIONS])),
         verify_cap=draw(st.integers(1, 4)),
-        verify=draw(st.sampled_from([q.VERIFY_EXPANDED, q.VERIFY_CALIBRATED, q.VERIFY_ALL])),
+        verify=draw(st.sampled_from([q.VERIFY_EXPANDED, q.VERIFY_CALIBRATED, q.VERIFY_ALL, q.VERIFY_ORACLE])),
         alpha=draw(st.sampled_from([1.0, 1.15, 2.0])),
-        full_record=draw(st.booleans()),
-        gate=draw(st.sampled_from(range(gates.GATE_EXTERNAL))),
+        full_record=gate != gates.GATE_ORACLE and draw(st.booleans()),
+        gate=gate,
         gate_bound=draw(st.integers(0, 12)),
         gate_limit=draw(st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0])),
         history=draw(st.sampled_from([1, 7, 64])),
