@@ -76,9 +76,12 @@ class Run:
         """The resolved configuration."""
         path = self.path / CONFIG_FILE
         try:
-            return yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
+            config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise ResultsError(f"{path}: the run's configuration cannot be read: {error}") from error
+        if not isinstance(config, dict):
+            raise ResultsError(f"{path}: the run's configuration is {type(config).__name__}, expected a mapping")
+        return config
 
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:

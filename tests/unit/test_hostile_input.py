@@ -12,7 +12,7 @@ import pytest
 from riftsim import yaml_file
 from riftsim.cli.terminal import show_warnings_plainly
 from riftsim.config.sweep import load_experiment
-from riftsim.errors import ConfigError, DataError
+from riftsim.errors import ConfigError, DataError, ResultsError
 from riftsim.experiments.point import describe
 from riftsim.rdma.profiles import load_profile
 from riftsim.workload.datasets import load_dataset
@@ -185,3 +185,23 @@ def test_a_burst_without_an_arrival_names_its_keys():
     config = load_experiment(BASE, {"load": load}).points[0].config
     with pytest.raises(ConfigError, match="load: found no arrival in before_ms"):
         _burst(config)
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"- a", b"", b"\xff\xfe", b"a: ["])
+def test_a_damaged_configuration_of_a_run_names_its_file(content, tmp_path):
+    from riftsim.results.store import Run
+
+    (tmp_path / "config.yaml").write_bytes(content)
+    with pytest.raises(ResultsError, match=r"config\.yaml: "):
+        Run(tmp_path, {}).config  # noqa: B018
+
+
+@pytest.mark.parametrize(("in_flight", "said"), [(31.0, False), (43.6, True), (20.0, True), (float("nan"), False)])
+def test_a_closed_loop_too_short_for_a_steady_throughput_is_pointed_out(in_flight, said, capsys):
+    from types import SimpleNamespace
+
+    from riftsim.cli.experiment import _say_what_was_too_short
+
+    config = {"load": {"kind": "closed", "concurrency": 16}, "cluster": {"compute_nodes": 2}}
+    _say_what_was_too_short([SimpleNamespace(config=config, metrics=lambda names: {"in_flight": in_flight})])
+    assert ("raise measured_queries" in capsys.readouterr().err) is said
