@@ -23,7 +23,7 @@ def write(tmp_path, content):
 
 
 def test_every_profile_loads_with_integers_and_sources():
-    assert list_profiles() == ["connectx5-100g", "connectx6-200g", "cxl-like", "ideal"]
+    assert list_profiles() == ["connectx5-100g", "connectx6-200g", "cxl-like", "ideal", "zero-wait"]
     for name in list_profiles():
         profile = load_profile(name)
         assert profile.name == name
@@ -32,8 +32,9 @@ def test_every_profile_loads_with_integers_and_sources():
         assert all(constant.source for _, _, constant in profile.constants())
 
 
-def test_only_the_ideal_profile_is_free():
-    assert [load_profile(name).network.is_free for name in list_profiles()] == [False, False, False, True]
+def test_only_the_networks_of_ideal_and_zero_wait_are_free():
+    assert [name for name in list_profiles() if load_profile(name).network.is_free] == ["ideal", "zero-wait"]
+    assert load_profile("zero-wait").cpu == load_profile("connectx5-100g").cpu
     assert set(dataclasses.astuple(load_profile("ideal").cpu)) == {0}
 
 
