@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from riftsim.artifacts import ArtifactStore
-from riftsim.config.schema import ExperimentConfig, IndexFileConfig
+from riftsim.config.schema import CodesFileConfig, ExperimentConfig, IndexFileConfig
 from riftsim.errors import ConfigError, DataError
 from riftsim.index.diskann_io import read_memory_index
 from riftsim.index.graph import Graph, degree_report, repair, unreachable
@@ -16,6 +16,7 @@ from riftsim.index.hnsw_io import read_faiss_hnsw, read_hnswlib
 from riftsim.index.imported import ImportedIndex
 from riftsim.index.store import stored_vamana
 from riftsim.quantize.codec import METRIC_CODES, Codec
+from riftsim.quantize.diskann_pq import read_codec, read_codes
 from riftsim.quantize.store import codes_for
 from riftsim.workload.datasets import Dataset, load_dataset
 
@@ -113,7 +114,7 @@ def load_search_index(config: ExperimentConfig, dataset: Dataset, store: Artifac
             graph, _ = repair(graph, dataset.base, metric)
         index_facts["repaired_nodes"] = lost
     index_facts["fingerprint"] = _fingerprint(graph)
-    codec, codes = codes_for(fingerprint, vectors, dataset.metric, msgspec.to_builtins(config.codes), store)
+    codec, codes = _codes(config, dataset, fingerprint, vectors, store)
     return SearchIndex(graph, vectors, ids, hidden, codec, codes, {"index": index_facts, "codes": codec.facts})
 
 
@@ -132,6 +133,24 @@ def _rows_fingerprint(imported: ImportedIndex, dataset: Dataset) -> str:
     if imported.routing_only.any():
         digest.update(np.ascontiguousarray(imported.vectors[imported.routing_only]))
     return digest.hexdigest()
+
+
+def _codes(
+    config: ExperimentConfig, dataset: Dataset, fingerprint: str, vectors: np.ndarray, store: ArtifactStore
+) -> tuple[Codec, np.ndarray]:
+    """Train, find or read the compact codes."""
+    asked = config.codes
+    if not isinstance(asked, CodesFileConfig):
+        return codes_for(fingerprint, vectors, dataset.metric, msgspec.to_builtins(asked), store)
+    codec = read_codec(asked.pivots, dataset.metric)
+    if codec.dimension != dataset.dimension:
+        raise DataError(
+            f"{asked.pivots}: found a quantiser of dimension {codec.dimension}, expected {dataset.dimension} as in "
+            f"'{dataset.name}'"
+        )
+    if asked.codes is not None:
+        return codec, read_codes(asked.codes, codec, len(vectors))
+    return codec, codec.encode(vectors)
 
 
 def _import(asked: IndexFileConfig, dataset: Dataset) -> ImportedIndex:

@@ -117,8 +117,9 @@ def stored_ratios(
     recipe = {
         "dataset": dataset.fingerprint,
         "calibration": hashlib.sha256(queries.tobytes()).hexdigest(),
-        "index": msgspec.to_builtins(config.index),
+        "index": index.facts["index"]["fingerprint"],
         "codes": msgspec.to_builtins(config.codes),
+        "codec": hashlib.sha256(index.codec.parameters.tobytes()).hexdigest(),
         "k": context.k,
         "L": list_size,
     }

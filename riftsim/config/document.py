@@ -12,7 +12,8 @@ from riftsim.yaml_file import KeyPath, parse, read
 BUNDLED = Path(__file__).resolve().parent.parent / "configs"
 """Folder of the configs that come with the package."""
 
-_FILE_KEYS: tuple[KeyPath, ...] = (("dataset", "name"), ("hardware",), ("index", "path"))
+_PATHS: tuple[KeyPath, ...] = (("index", "path"), ("codes", "pivots"), ("codes", "codes"))
+_NAMES_OR_PATHS: tuple[KeyPath, ...] = (("dataset", "name"), ("hardware",))
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Document:
     def resolved_paths(self) -> "Document":
         """Return a copy in which relative paths of files are relative to the file that names them."""
         document = self
-        for path in _FILE_KEYS:
+        for path in _PATHS + _NAMES_OR_PATHS:
             value = _value_at(self.tree, path)
-            if not isinstance(value, str) or not (path == ("index", "path") or looks_like_path(value)):
+            if not isinstance(value, str) or not (path in _PATHS or looks_like_path(value)):
                 continue
             origin = self.origin(path)
             absolute = (origin.folder or Path.cwd()) / Path(value).expanduser()

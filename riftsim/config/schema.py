@@ -11,7 +11,6 @@ from msgspec import Meta
 
 Positive = Annotated[int, Meta(gt=0)]
 NonNegative = Annotated[int, Meta(ge=0)]
-Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 Metric = Literal["l2", "ip", "cosine"]
 
 
@@ -40,7 +39,7 @@ class VamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="vama
     L: Positive = 100
     """Candidate-list size of the searches that build the graph."""
     alpha: Annotated[float, Meta(ge=1.0)] = 1.2
-    """Pruning factor of the second round (on distances, not their squares)."""
+    """Pruning factor of the second round, on internal (squared) distances as in DiskANN."""
     slack: Annotated[float, Meta(ge=1.0)] = 1.3
     """A list may grow to ``slack * R`` before it is pruned."""
     seed: NonNegative = 0
@@ -69,6 +68,15 @@ class PQConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="pq"):
 
 class SQConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="sq8"):
     """Scalar quantiser: one byte per dimension."""
+
+
+class CodesFileConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="file"):
+    """A product quantiser that DiskANN trained."""
+
+    pivots: str
+    """Path of ``<prefix>_pq_pivots.bin``; a rotation beside it is used."""
+    codes: str | None = None
+    """Path of ``<prefix>_pq_compressed.bin``; without it the vectors are encoded."""
 
 
 class PluginConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="plugin"):
@@ -206,7 +214,7 @@ class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="rif
     """Most verification reads in flight where the window counts expansions."""
     record_reads: Literal["state-driven", "full-record"] = "state-driven"
     """Read only the fields that are missing, or always whole records."""
-    verification: ExpansionOnly | Calibrated | VerifyAll | OracleVerification = Calibrated()
+    verification: ExpansionOnly | Calibrated | VerifyAll | OracleVerification | PluginConfig = Calibrated()
     """Which exact vectors are read besides those of expanded nodes."""
     gate: WaitAllGate | BacklogGate | RatioGate | ImpactGate | Ungated | OracleGate | PluginConfig = ImpactGate()
     """When the next expansion may start."""
@@ -370,7 +378,7 @@ class ExperimentConfig(Block, kw_only=True, frozen=True):
     """Vectors and queries."""
     index: VamanaConfig | IndexFileConfig = VamanaConfig()
     """The graph."""
-    codes: PQConfig | SQConfig = PQConfig()
+    codes: PQConfig | SQConfig | CodesFileConfig = PQConfig()
     """Compact codes that the compute node keeps."""
     search: SearchConfig = SearchConfig()
     """Results and candidate-list size."""

@@ -1,14 +1,16 @@
 """Impact-aware asynchronous search as a program (RiftANN, sections 3.2 and 3.3)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from riftsim.errors import ConfigError, ProtocolError
+from riftsim.errors import ConfigError, PluginError, ProtocolError
 from riftsim.kernels import query as q
 from riftsim.kernels.calls import count_dropped, merge_tasks, next_chain, receive
+from riftsim.kernels.candidates import unpack
 from riftsim.kernels.engine_tables import SEARCH_EAGER
 from riftsim.kernels.gate import GATE_IMPACT, GATE_ORACLE, PER_UNIT
 from riftsim.kernels.traversal import RemoteIndex
@@ -71,6 +73,21 @@ class GateView(NamedTuple):
     """Expansions so far."""
 
 
+class VerificationView(NamedTuple):
+    """What a verification policy may see of a query."""
+
+    tau: float
+    """k-th best exact distance so far, Euclidean under squared L2; infinite before there are k results."""
+    exact: int
+    """Exact distances computed so far."""
+    expansions: int
+    """Expansions so far."""
+    inserted: int
+    """Of the recent completed evaluations, those that inserted into the candidate list."""
+    completed: int
+    """Recent completed evaluations, at most H."""
+
+
 class EagerSearch(GraphSearch):
     """Reads on while evaluations are unfinished, as far as the gate lets it.
 
@@ -86,6 +103,9 @@ class EagerSearch(GraphSearch):
     gate_policy : callable or None
         A gate in Python, with ``rules.gate`` = ``GATE_EXTERNAL``: given a ``GateView``, whether expansions may start.
         It is asked once per decision, and is open whatever it says when nothing is unfinished.
+    verification_policy : callable or None
+        A verification rule in Python, with ``rules.verify`` = ``VERIFY_CALIBRATED``: given a ``VerificationView``, the
+        factor alpha of the coming decision.
     true_ids : integers (q, k) or None
         For ``VERIFY_ORACLE``.
     """
@@ -101,6 +121,7 @@ class EagerSearch(GraphSearch):
         k: int,
         rules: EagerRules,
         gate_policy: Callable[["GateView"], bool] | None = None,
+        verification_policy: Callable[["VerificationView"], float] | None = None,
         true_ids: np.ndarray | None = None,
     ):
         if rules.gate == GATE_ORACLE and rules.full_record:
@@ -134,17 +155,18 @@ class EagerSearch(GraphSearch):
         self._first_window = rules.window
         self._max_window = rules.max_window
         self._gate_policy = gate_policy
+        self._verification_policy = verification_policy
         self._next_task = 0
 
     @property
     def compiled_kind(self) -> int | None:
         """Which search of the compiled engine this is; None with a gate in Python."""
-        return None if self._gate_policy else SEARCH_EAGER
+        return None if self.python_policy else SEARCH_EAGER
 
     @property
-    def gate_policy(self) -> Callable[["GateView"], bool] | None:
-        """The gate in Python, if there is one."""
-        return self._gate_policy
+    def python_policy(self) -> Callable | None:
+        """The policy in Python, if there is one: a search with one has no kernel for all that it decides."""
+        return self._gate_policy or self._verification_policy
 
     def prepare(self, query_index: int) -> None:
         """Empty the state and enter the start node; the first decision is the caller's."""
@@ -221,10 +243,29 @@ class EagerSearch(GraphSearch):
         )
         numbers[q.GATE_ANSWER] = int(bool(self._gate_policy(view)))
 
+    def _ask_verification(self) -> None:
+        """Let a policy in Python set alpha for the coming decision."""
+        numbers, results = self._state.numbers, self._state.results
+        found = int(numbers[q.RESULT_SIZE])
+        _, distances = unpack(results[-1:], 1 if found == len(results) else 0)
+        view = VerificationView(
+            tau=math.sqrt(max(0.0, float(distances[0]))),
+            exact=int(numbers[q.EXACT_EVALUATIONS]),
+            expansions=int(numbers[q.EXPANSIONS]),
+            inserted=int(numbers[q.RECENT_INSERTED]),
+            completed=int(numbers[q.RECENT]),
+        )
+        alpha = float(self._verification_policy(view))
+        if not 0.0 <= alpha < 1e6:
+            raise PluginError(f"a verification policy answered {alpha}, expected a factor from 0 to a million")
+        self._state.rules[q.RULE_ALPHA_PPM] = alpha_ppm(alpha)
+
     def _decide(self, work: Work) -> Step:
         numbers = self._state.numbers
         if self._gate_policy:
             self._ask_gate()
+        if self._verification_policy:
+            self._ask_verification()
         closed = int(numbers[q.GATE_CLOSED])
         count = self._growing(next_chain, self._index_handle)
         tasks = self._new_tasks()

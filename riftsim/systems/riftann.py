@@ -42,6 +42,9 @@ def build(
         alpha = verification["alpha"]
         if alpha is None:
             alpha = context.calibrated_alpha(verification["delta"], verification["calibration_L"])
+    rule = None
+    if verification["kind"] == "plugin":
+        rule = plugins.make("verification", verification["name"], verification["options"])
     kind, bound, limit, history, policy = _gate(gate)
     controller, interval, per_query, max_window = _balancing(balancing)
     rules = EagerRules(
@@ -49,7 +52,7 @@ def build(
         max_window=max(window, max_window),
         window_counts=_WINDOWS[window_counts],
         verify_cap=verification_window,
-        verify=VERIFICATION[verification["kind"]],
+        verify=q.VERIFY_CALIBRATED if rule else VERIFICATION[verification["kind"]],
         alpha=alpha,
         full_record=record_reads == "full-record",
         gate=kind,
@@ -69,6 +72,7 @@ def build(
             k=context.k,
             rules=rules,
             gate_policy=policy,
+            verification_policy=rule,
             true_ids=context.true_ids if rules.verify == q.VERIFY_ORACLE else None,
         )
 

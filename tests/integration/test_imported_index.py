@@ -6,8 +6,11 @@ import pytest
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly import run_point
 from riftsim.config.sweep import load_experiment
+from riftsim.errors import IndexFileError
 from riftsim.index.diskann_io import write_memory_index
 from riftsim.index.graph import Graph
+from riftsim.quantize.diskann_pq import write_codec, write_codes
+from riftsim.quantize.pq import ProductCodec
 from riftsim.workload.datasets import load_dataset
 
 SMALL = {
@@ -43,3 +46,30 @@ def test_an_index_file_that_was_replaced_brings_its_own_codes(photos, tmp_path):
     assert recalls[0] > 0.95
     assert recalls[1] == pytest.approx(recalls[0], abs=0.01)  # the sample that k-means is trained on differs
     assert not results[1].facts["codes"]["cached"]
+
+
+def test_codes_that_another_tool_trained(tmp_path):
+    """A quantiser and codes in DiskANN's files search like the ones they were written from."""
+    base = load_dataset("sift-photos-10k", n=1000, queries=20).base
+    codec = ProductCodec.train(base, "l2", 16)
+    write_codec(codec, tmp_path / "x_pq_pivots.bin")
+    write_codes(codec.encode(base), tmp_path / "x_pq_compressed.bin")
+    small = {
+        "sweep": {},
+        "dataset": {"name": "sift-photos-10k", "n": 1000, "queries": 20},
+        "index": {"kind": "vamana", "R": 16, "L": 32},
+        "driver": {"kind": "local"},
+        "system": {"kind": "remote_vamana"},
+    }
+
+    def ids(**codes):
+        (point,) = load_experiment("quickstart", {**small, "codes": codes}).points
+        return run_point(point.config, artifacts=ArtifactStore(tmp_path / "cache")).ids
+
+    trained = ids(kind="pq", bytes=16)
+    pivots, codes = str(tmp_path / "x_pq_pivots.bin"), str(tmp_path / "x_pq_compressed.bin")
+    assert (ids(kind="file", pivots=pivots, codes=codes) == trained).all()
+    assert (ids(kind="file", pivots=pivots) == trained).all()
+    write_codes(codec.encode(base[:999]), tmp_path / "short.bin")
+    with pytest.raises(IndexFileError, match="codes of 999 vectors, expected 1000"):
+        ids(kind="file", pivots=pivots, codes=str(tmp_path / "short.bin"))

@@ -45,6 +45,7 @@ def test_its_policies_pass_their_tests():
     tests = runpy.run_path(str(EXAMPLE / "tests" / "test_policies.py"))
     tests["test_the_gate_expects_updates_that_it_has_not_seen"](0, 64, 67, False)
     tests["test_the_controller_halves_and_widens"](60, 100, 8, 4)
+    tests["test_the_verification_cools_down"]()
     tests["test_they_are_announced"]()
 
 
@@ -64,6 +65,33 @@ def test_its_gate_and_controller_run(tmp_path):
     halved = runs.where({"system.gate": "impact-aware"}).where({"system.balancing": "plugin"}).runs[0]
     assert halved.windows["window"].max() <= 16
     assert halved.windows["window"].min() < own.windows["window"].min(), "it halves where the other takes one off"
+
+
+def test_its_verification_runs_on_simpy_only(tmp_path):
+    small = {
+        "dataset": {"name": "sift-photos-10k", "n": 2000, "queries": 40},
+        "index": {"kind": "vamana", "R": 16, "L": 32},
+        "codes": {"kind": "pq", "bytes": 16},
+        "sweep": {},
+        "search.L": 20,
+    }
+    reads = {}
+    for name, rule in {
+        "tight": {"kind": "calibrated", "alpha": 1.0},
+        "cooling": {"kind": "plugin", "name": "cooling"},
+        "wide": {"kind": "calibrated", "alpha": 1.4},
+    }.items():
+        report = run_experiment(
+            load_experiment(EXAMPLE / "policies.yaml", {**small, "system.verification": rule}), out=tmp_path / name
+        )
+        assert [outcome.error for outcome in report.outcomes] == [None]
+        (run,) = load_runs(tmp_path / name)
+        reads[name] = run.metrics(["exact_reads"])["exact_reads"]
+        assert run.facts["engine"] == ("simpy" if name == "cooling" else "compiled")
+    assert reads["tight"] < reads["cooling"] < reads["wide"]
+    compiled = {**small, "system.verification": {"kind": "plugin", "name": "cooling"}, "driver.engine": "compiled"}
+    report = run_experiment(load_experiment(EXAMPLE / "policies.yaml", compiled), out=tmp_path / "compiled")
+    assert "Cooling" in report.outcomes[0].error
 
 
 def test_options_of_the_experiment_reach_it():

@@ -1,11 +1,12 @@
-"""Gate and controller as pure functions."""
+"""Gate, verification and controller as pure functions."""
 
 import pytest
 from riftsim_example.controller import Aimd
 from riftsim_example.gate import RuleOfSuccession
+from riftsim_example.verification import Cooling
 
 from riftsim.controller.protocol import ControlView, SetPoint
-from riftsim.search.eager import GateView
+from riftsim.search.eager import GateView, VerificationView
 from riftsim.testing import check_installed
 
 
@@ -27,6 +28,14 @@ def test_the_controller_halves_and_widens(unfinished, generated, window, expecte
     assert Aimd(target=0.5, max_window=16).decide(view) == SetPoint(2, expected)
 
 
+def test_the_verification_cools_down():
+    rule = Cooling(first=1.3, last=1.1)
+    views = [VerificationView(tau=1.0, exact=9, expansions=9, inserted=n, completed=64) for n in (64, 32, 0)]
+    assert [round(rule(view), 6) for view in views] == [1.3, 1.2, 1.1]
+    assert rule(VerificationView(tau=float("inf"), exact=0, expansions=0, inserted=0, completed=0)) == 1.3
+
+
 def test_they_are_announced():
+    check_installed("verification", "cooling")
     check_installed("gate", "succession")
     check_installed("controller", "aimd")

@@ -42,7 +42,7 @@ def python_policy(cluster: SimulatedCluster, program: object) -> str | None:
     if not hasattr(program, "compiled_kind"):
         return f"the search {type(program).__name__}"
     if program.compiled_kind is None:
-        return f"the gate {type(program.gate_policy).__name__}"
+        return f"the policy {type(program.python_policy).__name__}"
     controller = cluster.balancing.controller
     if type(controller) not in (Fixed, DeferRatio):
         return f"the controller {type(controller).__name__}"
