@@ -212,7 +212,7 @@ def dominance(runset: RunSet) -> list[dict]:
                 found |= {"recall_difference": recall["difference"]}
                 best = max(best or ((False, False, -math.inf), {}), (rank, found), key=lambda pair: pair[0])
         if best is None:
-            # Not dominated by means; resolved only if every impact-aware setting loses in one measure beyond its interval.
+            # By means it is not. Resolved only if each impact-aware setting loses one measure beyond its interval.
             lost = []
             for other in (other for other in groups if other.startswith("impact-aware")):
                 latency, recall = (paired(groups[other], groups[name], measure) for measure in DOMINANCE)
@@ -308,7 +308,7 @@ def _burst_of(run: Run) -> dict[str, float]:
 # ---------------------------------------------------------------- publishing
 
 
-def publish(out: Path, sets: list[str], published: Path) -> None:
+def publish(out: Path, sets: list[str], published: Path) -> dict[str, dict[str, Any]]:
     """Write the tables of every set whose results are there as CSV, and all of them as one JSON file."""
     published.mkdir(parents=True, exist_ok=True)
     everything: dict[str, dict[str, Any]] = {}
@@ -329,6 +329,7 @@ def publish(out: Path, sets: list[str], published: Path) -> None:
             print(f"{name}: {len(table)} rows")
     text = json.dumps(everything, indent=1, default=float)
     (published / "tables.json").write_text(text + "\n", encoding="utf-8")
+    return everything
 
 
 def _operating(folder: Path) -> list[dict]:
