@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from riftsim.artifacts import ArtifactStore
+from riftsim.assembly.cache import with_record_cache
 from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
@@ -106,7 +107,7 @@ def run_point(
     index = load_search_index(config, dataset, store)
     region = lay_out(config, index)
     context = search_context(config, dataset, index, region, store)
-    system = build_system(config, context)
+    system = with_record_cache(config, dataset, index, context, region, build_system(config, context))
     if not system.has_clock and not isinstance(config.driver, LocalDriver):
         raise ConfigError(f"driver.kind: found 'sim', but system '{system.name}' has no latency; expected 'local'")
     budget = charge_memory(config, index, region, system)

@@ -162,6 +162,8 @@ def charge_memory(config: ExperimentConfig, index: SearchIndex, region: Region, 
         budget.charge("codec parameters", index.codec.state_bytes)
     if region.placement.table_bytes:
         budget.charge("placement table", region.placement.table_bytes)
+    for item, taken_bytes in system.memory_items.items():
+        budget.charge(item, taken_bytes)
     in_flight = _queries_in_flight(config)
     budget.charge(f"state of {in_flight} queries in flight", in_flight * system.state_bytes)
     budget.require()

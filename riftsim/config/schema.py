@@ -277,6 +277,16 @@ class PlacementConfig(Block, kw_only=True, frozen=True):
     """Passed to the plug-in as keyword arguments."""
 
 
+class RecordCacheConfig(Block, kw_only=True, frozen=True):
+    """Records in the memory of every compute node; filled before the first query."""
+
+    kind: Literal["none", "visits", "hops"] = "none"
+    """Whether there is one, and which records: those that calibration queries expand most often, or the nearest to the
+    start node by hops."""
+    code_and_record_gb: Annotated[float, Meta(gt=0.0)] = 1.0
+    """Compact codes and cached records together, in 1e9 bytes: the cache takes what the codes leave."""
+
+
 class ClusterConfig(Block, kw_only=True, frozen=True):
     """Compute nodes, memory nodes and what each may use. Defaults: the paper's testbed (section 4.1)."""
 
@@ -293,7 +303,9 @@ class ClusterConfig(Block, kw_only=True, frozen=True):
     signalling: Literal["every", "last"] = "every"
     """Which reads of a chain ask for a completion entry; with ``last`` the earlier ones are seen with the last."""
     memory_budget_gb: Annotated[float, Meta(gt=0.0)] = 24.0
-    """Compute-side memory for codes, tables and per-query state, in 1e9 bytes."""
+    """Compute-side memory for codes, cached records, tables and per-query state, in 1e9 bytes."""
+    record_cache: RecordCacheConfig = RecordCacheConfig()
+    """Records that are read from local memory. It runs on the SimPy engine."""
 
 
 class ClosedLoad(Block, kw_only=True, frozen=True, tag_field="kind", tag="closed"):

@@ -77,6 +77,8 @@ class System:
         Per-query state.
     has_clock : bool
         Whether its latency means anything; if not, it runs under the driver ``local`` only.
+    memory_items : dict
+        Further items of a compute node's memory budget, bytes.
     cluster_changes : dict
         Fields of ``SimulatedCluster`` that the system sets itself (how cores are split, who balances).
     facts : dict
@@ -89,6 +91,7 @@ class System:
     local_index: bool = False
     state_bytes: int = 0
     has_clock: bool = True
+    memory_items: dict = field(default_factory=dict)
     cluster_changes: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
 
