@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from riftsim.artifacts import ArtifactStore
@@ -13,7 +14,7 @@ from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_d
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
-from riftsim.config.schema import ExperimentConfig, LocalDriver
+from riftsim.config.schema import ClosedLoad, ExperimentConfig, LocalDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer
@@ -76,6 +77,15 @@ def calibration_ratios(
         for held_out in (False, True)
     )
     return chosen, judged
+
+
+def compile_kernels(
+    config: ExperimentConfig, *, data_dir: str | Path | None = None, artifacts: ArtifactStore | None = None
+) -> None:
+    """Have every kernel of a configuration compiled, by running one query of it."""
+    replace = msgspec.structs.replace
+    one = replace(config, dataset=replace(config.dataset, queries=1), load=ClosedLoad(concurrency=1), warmup_queries=0)
+    run_point(replace(one, measured_queries=1), data_dir=data_dir, artifacts=artifacts)
 
 
 def run_point(

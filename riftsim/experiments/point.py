@@ -14,6 +14,7 @@ from riftsim.errors import ResultsError, RiftsimError
 
 RUN_POINT = "riftsim.assembly:run_point"
 PREPARE = "riftsim.assembly:prepare"
+COMPILE = "riftsim.assembly:compile_kernels"
 
 Status = Literal["complete", "skipped", "failed", "not run"]
 

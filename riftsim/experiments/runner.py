@@ -1,5 +1,6 @@
 """Running the points of an experiment: what is complete is skipped, what fails does not stop the others."""
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -11,7 +12,17 @@ from typing import Any, Protocol
 from riftsim.config.canonical import to_plain
 from riftsim.config.sweep import Experiment, Point
 from riftsim.errors import ResultsError
-from riftsim.experiments.point import PREPARE, RUN_POINT, Outcome, PointTask, describe, execute, failed, resolve
+from riftsim.experiments.point import (
+    COMPILE,
+    PREPARE,
+    RUN_POINT,
+    Outcome,
+    PointTask,
+    describe,
+    execute,
+    failed,
+    resolve,
+)
 from riftsim.experiments.pool import WorkerDied, run_tasks
 from riftsim.units import MIB, format_bytes
 
@@ -73,6 +84,7 @@ class Engine:
 
     run_point: str = RUN_POINT
     prepare: str | None = PREPARE
+    compile: str | None = COMPILE
 
 
 def run_experiment(
@@ -165,8 +177,21 @@ class _Sweep:
                     self._finish(Outcome(point, "failed", None, message, details))
             else:
                 sound += group
+        if self.jobs > 1 and self.engine.compile is not None:
+            self._compile(sound)
         order = {point.hash: position for position, point in enumerate(self.experiment.points)}
         return sorted(sound, key=lambda point: order[point.hash])
+
+    def _compile(self, points: Sequence[Point]) -> None:
+        """Let each kind of search compile its kernels once, before processes would each compile the same."""
+        from riftsim.artifacts import ArtifactStore
+
+        kinds = {(point.config.system.__struct_config__.tag, point.config.driver): point.config for point in points}
+        for config in kinds.values():
+            self.reporter.stage(f"compiling kernels for {config.system.__struct_config__.tag} (once per machine)")
+            # What goes wrong here goes wrong again, and is reported, when the point is run.
+            with contextlib.suppress(Exception):
+                resolve(self.engine.compile)(config, data_dir=self.data_dir, artifacts=ArtifactStore())
 
     def run(self, points: Sequence[Point]) -> None:
         """Run points and collect their outcomes."""

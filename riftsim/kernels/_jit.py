@@ -5,6 +5,7 @@ All kernels therefore live in this package, and their cache folder is keyed by a
 anywhere opens a new folder. Other packages' caches are left alone.
 """
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -42,7 +43,9 @@ def _kernel_cache() -> Path:
         except FileExistsError:
             return folder
         except OSError:  # a read-only or full home: kernels still work, they only compile anew
-            return Path(tempfile.mkdtemp(prefix="riftsim-kernels-"))
+            temporary = tempfile.mkdtemp(prefix="riftsim-kernels-")
+            atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+            return Path(temporary)
         stale = sorted((p for p in root.iterdir() if p != folder), key=lambda p: p.stat().st_mtime)
         for old in stale[: max(0, len(stale) + 1 - _KEPT_CACHES)]:
             shutil.rmtree(old, ignore_errors=True)

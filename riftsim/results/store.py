@@ -218,7 +218,7 @@ def find_run(root: str | os.PathLike, experiment: str, config_hash: str) -> Run 
     Raises
     ------
     ResultsError
-        If the run is of a newer schema version.
+        If the run is of a newer schema version, or damaged.
     """
     folder = Path(root) / experiment
     # A loop and not glob(): a slug may hold characters that glob takes for patterns.
@@ -228,8 +228,24 @@ def find_run(root: str | os.PathLike, experiment: str, config_hash: str) -> Run 
         if path.name.endswith(f"-{config_hash[:HASH_DIGITS]}") and not path.name.startswith("."):
             run = open_run(path)
             if run is not None and run.manifest["hashes"]["config"] == config_hash:
+                _require_whole(path / QUERIES_FILE)
                 return run
     return None
+
+
+def _require_whole(table: Path) -> None:
+    """Refuse a run whose table is missing or cut: a Parquet file ends with its magic."""
+    try:
+        with table.open("rb") as file:
+            file.seek(-4, os.SEEK_END)
+            found = file.read()
+    except OSError as error:
+        found = error.strerror
+    if found != b"PAR1":
+        raise ResultsError(
+            f"{table}: found {found!r}, expected a whole Parquet file; the run is damaged: remove {table.parent} to "
+            "have it run again"
+        )
 
 
 def load_runs(*folders: str | os.PathLike) -> RunSet:

@@ -119,7 +119,8 @@ def run_simulated(
     return outcome_of(
         load.finished,
         measured,
-        window_ps=(load.window_start_ps, load.window_end_ps),
+        # An open loop's arrivals say nothing of what is served: its rate is that of completions.
+        window_ps=(load.window_start_ps, load.window_end_ps if arrivals_ps is None else -1),
         windows=sampler.columns() if sampler else None,
         facts={
             "events": calendar.executed,
@@ -146,7 +147,8 @@ def outcome_of(
     measured : int
         How many there should be.
     window_ps : (int, int)
-        Arrival of the first measured query, and of the first after the measured ones (-1: there was none).
+        Arrival of the first measured query, and the end of the time over which they count: the first arrival after
+        them in a closed loop, where an arrival is a completion; -1 for the last end of a measured query.
     windows, facts
         As in ``SimulatedRun``.
     """
