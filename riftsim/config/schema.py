@@ -245,7 +245,7 @@ class OneHopDelayConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag=
     """Rounds per query: as many as the undelayed search takes, or until nothing is left to expand."""
     rest: Literal["dropped", "merged"] = "dropped"
     """What becomes of evaluations that are held back when no round is left."""
-    empty_rounds: Literal["counted", "free"] = "counted"
+    empty_rounds: Literal["counted", "free"] = "free"
     """Whether a round in which all that could be expanded is held back counts against the budget."""
 
 
