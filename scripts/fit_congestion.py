@@ -4,8 +4,8 @@ Nothing else is fitted, and nothing else is fitted to: 12 and 96 threads, 1 to 3
 the simulated network itself under a closed loop. Six numbers: the processing time per queue pair and per NIC, what a
 missing request context costs, how many contexts are kept, what the stages leave of the unloaded latency, and how much
 longer a batch takes a thread when all 96 hardware threads of that testbed are busy (second socket, shared cores),
-which belongs to that testbed and enters no profile. Deterministic: the same result on every run, in about three minutes,
-whatever values of these numbers stand in the profile.
+which belongs to that testbed and enters no profile. Deterministic: the same result on every run, in about three
+minutes, whatever values of these numbers stand in the profile.
 
     python scripts/fit_congestion.py [--profile connectx6-200g] [--check]
 """
