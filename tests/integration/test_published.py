@@ -1,0 +1,16 @@
+"""What is published was made with the configuration, profiles and data that are in the tree."""
+
+import json
+from pathlib import Path
+
+from riftsim.config.sweep import load_experiment
+
+PUBLISHED = Path(__file__).parents[2] / "results" / "published"
+
+
+def test_the_figures_of_the_quick_start_are_of_today():
+    """Prices, data and settings are part of a configuration's hash; renew the figures when they change."""
+    expected = {point.hash for point in load_experiment("quickstart").points}
+    for listing in (PUBLISHED / "quickstart").glob("*.runs.json"):
+        runs = json.loads(listing.read_text(encoding="utf-8"))["runs"]
+        assert {run["config_hash"] for run in runs} == expected, listing.name
