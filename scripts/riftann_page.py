@@ -81,6 +81,11 @@ def _against_gate(rows: Rows, name: str, other: str) -> str:
     return f"{latency - 1:+.1%}{marks[0]}, {recall:+.4f}{marks[1]}"
 
 
+def _cause(row: dict) -> str:
+    marks = ["*" if row[f"{what} verdict"] == "unresolved" else "" for what in ("latency", "recall")]
+    return f"{row['latency ratio'] - 1:+.1%}{marks[0]}, {row['recall difference']:+.4f}{marks[1]}"
+
+
 def _wins(rows: Rows) -> str:
     words = [row["verdict"] for row in rows]
     return (
@@ -420,6 +425,19 @@ CLAIMS: dict[str, list[Claim]] = {
                 lambda r: _hidden(r, "u-only 32", "rho-only 0.05", "ungated"),
             ),
         )
+    ],
+    "causes": [
+        (
+            "G17" if gate == "impact-aware 1.0" else "",
+            f"{gate}, {'with' if helps else 'without'} main threads' help, {concurrency} in flight{where}",
+            "−28.5 %, −0.0009" if gate == "impact-aware 1.0" else "",
+            f"causes{suffix}",
+            lambda r, g=gate, h=helps, c=concurrency: _cause(find(r, gate=g, main_threads_help=h, concurrency=c)),
+        )
+        for suffix, where in (("", ", 0.95"), (LONG, ", 405 exp."))
+        for gate in ("impact-aware 1.0", "ungated")
+        for helps in (True, False)
+        for concurrency in (4, 22)
     ],
     "admission": [
         row

@@ -360,6 +360,19 @@ def _scaling(folder: Path) -> list[dict]:
     return [{"C": c, "M": m, "threads": t, **costs(runs)} for (c, m, t), runs in sorted(groups.items())]
 
 
+def _causes(folder: Path) -> list[dict]:
+    """Each gate against wait-all of the same help and concurrency."""
+    rows = []
+    for (helps, concurrency), runs in by(load_runs(folder), "system.main_threads_help", "load.concurrency").items():
+        groups = by_gate(runs)
+        for name, own in groups.items():
+            latency, recall = (paired(own, groups["wait-all"], measure) for measure in DOMINANCE)
+            row = {"main_threads_help": helps, "concurrency": concurrency, "gate": name, **costs(own), **progress(own)}
+            row |= {"latency ratio": latency["ratio"], "latency verdict": latency["verdict"]}
+            rows.append({**row, "recall difference": recall["difference"], "recall verdict": recall["verdict"]})
+    return rows
+
+
 def _sensitivity(folder: Path) -> list[dict]:
     keys = ("theta_low", "theta_high", "interval")
     groups = by(load_runs(folder), *(f"system.balancing.{key}" for key in keys))
@@ -394,6 +407,8 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "window_work": ("work/fig12b_window", lambda folder: windows(load_runs(folder))),
     "breakdown": ("fig11_breakdown", lambda folder: at_recall(load_runs(folder), step_of, 0.90)),
     "breakdown_work": ("work/fig11_breakdown", _paired_steps),
+    "causes": ("gate_causes", _causes),
+    "causes_work": ("work/gate_causes", _causes),
     "burst": ("fig14_burst", lambda folder: burst(load_runs(folder))),
     "burst_work": ("work/fig14_burst", lambda folder: burst(load_runs(folder))),
     "scaling": ("table3_scaling", _scaling),

@@ -70,11 +70,18 @@ def operating_points(session: Session) -> None:
 
 
 def calibration(session: Session) -> None:
-    """alpha and its held-out coverage, per split of the pooled queries and per training of the codes."""
+    """alpha and its held-out coverage, per split of the pooled queries."""
+    _calibrate(session, [("split", seed, {"dataset.split_seed": seed}) for seed in SEEDS])
+
+
+def calibration_codes(session: Session) -> None:
+    """The same per training of the codes."""
+    _calibrate(session, [("codes", seed, {"dataset.split_seed": 0, "codes.seed": seed}) for seed in SEEDS[1:]])
+
+
+def _calibrate(session: Session, variants: list[tuple[str, int, dict]]) -> None:
     folder = session.out / session.dataset / "calibration"
     folder.mkdir(parents=True, exist_ok=True)
-    variants = [("split", seed, {"dataset.split_seed": seed}) for seed in SEEDS]
-    variants += [("codes", seed, {"dataset.split_seed": 0, "codes.seed": seed}) for seed in SEEDS[1:]]
     data_dir = Path(session.data_dir) if session.data_dir else None
     for kind, seed, seeds in variants:
         path = folder / f"{kind}{seed}.json"
@@ -131,6 +138,11 @@ def policies_seeds(session: Session) -> None:
 def policies_work(session: Session) -> None:
     settings = {"search.L": session.points["work"], "measured_queries": 1000, "dataset.split_seed": 0}
     session.run("admission_policies", under="work", **settings)
+
+
+def gate_causes(session: Session) -> None:
+    session.run("gate_causes", search__L=session.points["0.95"])
+    session.run("gate_causes", under="work", search__L=session.points["work"], measured_queries=500)
 
 
 def breakdown(session: Session) -> None:
@@ -192,8 +204,10 @@ PARTS = (
     window,
     scaling,
     breakdown_work,
+    gate_causes,
     remote_cost,
     policies_seeds,
+    calibration_codes,
     sensitivity,
 )
 
