@@ -240,6 +240,14 @@ def _named(runset: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, li
     return groups
 
 
+STEPS = ("Remote-Vamana", "+ calibrated pipeline", "+ impact-aware traversal", "+ pipeline balancing")
+
+
+def steps(runset: RunSet, recall: float) -> list[dict]:
+    """The progressive breakdown in its order."""
+    return sorted(at_recall(runset, step_of, recall), key=lambda row: STEPS.index(row["series"]))
+
+
 def step_of(run: Run) -> str:
     p = run.parameters
     if p["system.kind"] == "remote_vamana":
@@ -351,10 +359,6 @@ def _full_record(folder: Path) -> list[dict]:
     return rows
 
 
-def _paired_steps(folder: Path) -> list[dict]:
-    return at_recall(load_runs(folder), step_of, 0.0)
-
-
 def _scaling(folder: Path) -> list[dict]:
     groups = by(load_runs(folder), "cluster.compute_nodes", "cluster.memory_nodes", "cluster.threads")
     return [{"C": c, "M": m, "threads": t, **costs(runs)} for (c, m, t), runs in sorted(groups.items())]
@@ -405,8 +409,8 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "dominance_work": ("work/admission_policies", lambda folder: dominance(load_runs(folder))),
     "window": ("fig12b_window", lambda folder: windows(load_runs(folder))),
     "window_work": ("work/fig12b_window", lambda folder: windows(load_runs(folder))),
-    "breakdown": ("fig11_breakdown", lambda folder: at_recall(load_runs(folder), step_of, 0.90)),
-    "breakdown_work": ("work/fig11_breakdown", _paired_steps),
+    "breakdown": ("fig11_breakdown", lambda folder: steps(load_runs(folder), 0.90)),
+    "breakdown_work": ("work/fig11_breakdown", lambda folder: steps(load_runs(folder), 0.0)),
     "causes": ("gate_causes", _causes),
     "causes_work": ("work/gate_causes", _causes),
     "burst": ("fig14_burst", lambda folder: burst(load_runs(folder))),
