@@ -273,15 +273,23 @@ def windows(runset: RunSet) -> list[dict]:
 def burst(runset: RunSet) -> list[dict]:
     """Per policy: states before the burst and in its second half, P99 of the queries that arrive in it, recall."""
     rows = []
-    for (kind,), runs in sorted(by(runset, "system.balancing.kind").items()):
+    for label, runs in sorted(_named(runset, _balancing).items()):
         seeds = pd.DataFrame([_burst_of(run) for run in runs])
-        row = {"balancing": kind, "seeds": len(runs), "rate_qps": runs[0].parameters["load.rate_qps"]}
+        row = {"balancing": label, "seeds": len(runs), "rate_qps": runs[0].parameters["load.rate_qps"]}
         for name in seeds:
             numbers = seeds[name].to_numpy()
             row[name] = float(numbers.mean())
             row[f"{name}, low"], row[f"{name}, high"] = runs_interval(numbers)
         rows.append(row)
     return rows
+
+
+def _balancing(run: Run) -> str:
+    kind, *rest = (run.parameters.get(f"system.balancing.{key}") for key in ("kind", "counted", "min_window"))
+    changed = [
+        str(value) for value, default in zip(rest, ("compute-node", 1), strict=True) if value not in (None, default)
+    ]
+    return " ".join([kind, *changed])
 
 
 def _burst_of(run: Run) -> dict[str, float]:

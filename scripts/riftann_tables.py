@@ -65,6 +65,9 @@ class Session:
 
 def operating_points(session: Session) -> None:
     session.run("operating_points")
+
+
+def equal_work(session: Session) -> None:
     session.run("operating_points", "equal_work.yaml", dataset__queries=200)  # expansions vary little between queries
     log.info("%s: L %s", session.dataset, session.points)
 
@@ -116,13 +119,18 @@ def verification(session: Session) -> None:
 
 def record_reads(session: Session) -> None:
     session.run("full_record", search__L=session.points["0.95"])
-    session.run(
-        "full_record", under="work", search__L=session.points["work"], measured_queries=1000, dataset__split_seed=0
-    )
+
+
+def record_reads_work(session: Session) -> None:
+    settings = {"search.L": session.points["work"], "measured_queries": 1000, "dataset.split_seed": 0}
+    session.run("full_record", under="work", **settings)
 
 
 def window(session: Session) -> None:
     session.run("fig12b_window", search__L=session.points["0.95"], measured_queries=2000)
+
+
+def window_work(session: Session) -> None:
     session.run("fig12b_window", under="work", search__L=session.points["work"], measured_queries=1000)
 
 
@@ -142,6 +150,9 @@ def policies_work(session: Session) -> None:
 
 def gate_causes(session: Session) -> None:
     session.run("gate_causes", search__L=session.points["0.95"])
+
+
+def gate_causes_work(session: Session) -> None:
     session.run("gate_causes", under="work", search__L=session.points["work"], measured_queries=500)
 
 
@@ -155,24 +166,27 @@ def breakdown_work(session: Session) -> None:
 
 def burst(session: Session) -> None:
     """A burst at 0.84 of the closed loop's throughput; each phase lasts as long as some thousand arrivals."""
-    for under, per_phase, seeds in (("", 3000, {}), ("work", 1000, {"seed": 0})):
-        base = session.out / session.dataset / under
-        if not (base / "admission_policies").is_dir():
-            continue
-        rate = riftann_report.saturation_qps(load_runs(base / "admission_policies")) * BURST_SHARE / 2
-        length_ms = round(per_phase / rate * 1e3, 1)
-        name = "work" if under else "0.95"
-        session.run(
-            "fig14_burst",
-            under=under,
-            search__L=session.points[name],
-            load__rate_qps=round(rate),
-            load__before_ms=length_ms,
-            load__burst_ms=length_ms,
-            load__after_ms=length_ms,
-            driver__sample_us=max(20.0, round(length_ms * 1e3 / 200)),
-            **seeds,
-        )
+    session.run("fig14_burst", **_burst(session, "0.95", "", 3000))
+
+
+def burst_work(session: Session) -> None:
+    """The same at equal work, one seed; then with the control interval counted per query instead, to test a cause."""
+    settings = {**_burst(session, "work", "work", 1000), "seed": 0}
+    session.run("fig14_burst", under="work", **settings)
+    for cause in ({"counted": "query"}, {"min_window": 6}):
+        session.run("fig14_burst", under="work", **settings, **{"system.balancing": {"kind": "adaptive", **cause}})
+
+
+def _burst(session: Session, point: str, under: str, per_phase: int) -> dict[str, Any]:
+    policies = load_runs(session.out / session.dataset / under / "admission_policies")
+    rate = riftann_report.saturation_qps(policies) * BURST_SHARE / 2
+    length_ms = round(per_phase / rate * 1e3, 1)
+    return {
+        "search.L": session.points[point],
+        "load.rate_qps": round(rate),
+        **{f"load.{phase}_ms": length_ms for phase in ("before", "burst", "after")},
+        "driver.sample_us": max(20.0, round(length_ms * 1e3 / 200)),
+    }
 
 
 def sensitivity(session: Session) -> None:
@@ -180,12 +194,13 @@ def sensitivity(session: Session) -> None:
 
 
 def scaling(session: Session) -> None:
-    for under, L, more in (
-        ("", session.points["0.90"], {}),
-        ("work", session.points["work"], {"measured_queries": 1500}),
-    ):
-        for file in ("experiment.yaml", "threads16.yaml", "threads48.yaml"):
-            session.run("table3_scaling", file, under=under, search__L=L, **more)
+    for file in ("experiment.yaml", "threads16.yaml", "threads48.yaml"):
+        session.run("table3_scaling", file, search__L=session.points["0.90"])
+
+
+def scaling_work(session: Session) -> None:
+    for file in ("experiment.yaml", "threads16.yaml", "threads48.yaml"):
+        session.run("table3_scaling", file, under="work", search__L=session.points["work"], measured_queries=800)
 
 
 def remote_cost(session: Session) -> None:
@@ -194,22 +209,29 @@ def remote_cost(session: Session) -> None:
 
 PARTS = (
     operating_points,
+    equal_work,
     calibration,
     verification,
     policies,
-    record_reads,
-    breakdown,
     policies_work,
-    burst,
-    window,
-    scaling,
+    record_reads,
+    record_reads_work,
+    breakdown,
     breakdown_work,
+    burst,
+    burst_work,
     gate_causes,
+    gate_causes_work,
+    window,
+    window_work,
+    scaling,
+    scaling_work,
     remote_cost,
     policies_seeds,
     calibration_codes,
     sensitivity,
 )
+"""In an order in which each finds what it needs."""
 
 
 FIGURES = {
