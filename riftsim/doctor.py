@@ -1,6 +1,5 @@
 """What of an installation works, and why the rest does not: versions, processor, RDMA, limits, space."""
 
-import importlib.util
 import os
 import resource
 import shutil
@@ -11,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from riftsim.errors import TransportError
 from riftsim.units import GIB, format_bytes
 
 State = Literal["ok", "note", "broken"]
@@ -101,10 +101,13 @@ def _rdma(infiniband: Path) -> Iterator[Check]:
         yield Check("RDMA device", "note", f"none: {infiniband} is not there, the kernel has no RDMA drivers loaded")
     else:
         yield Check("RDMA device", "note", f"none: {infiniband} is empty; a NIC or SoftRoCE (rdma_rxe) is needed")
-    if importlib.util.find_spec("pyverbs") is None:
-        yield Check("pyverbs", "note", "not importable; only live runs need it (Debian/Ubuntu: python3-pyverbs)")
-    else:
-        yield Check("pyverbs", "ok", "importable")
+    from riftsim.rdma import verbs
+
+    try:
+        seen = verbs.device_names()
+        yield Check("pyverbs", "ok", f"importable; it sees {', '.join(seen) or 'no device'}")
+    except TransportError as error:
+        yield Check("pyverbs", "note", f"only live runs need it: {error}")
 
 
 def _memlock() -> Iterator[Check]:
