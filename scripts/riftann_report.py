@@ -26,7 +26,8 @@ def operating_points(runset: RunSet) -> dict[str, int]:
     table["rule"] = [run.parameters["system.verification.kind"] for run in runset.runs]
     means = table.groupby(["rule", "L"])[["recall", "expansions"]].mean().reset_index()
     every = means[means.rule == "verify-all"]
-    points = {name: int(every[every.recall >= float(name)].L.min()) for name in RECALLS}
+    reaching = {name: every[every.recall >= float(name)].L for name in RECALLS}
+    points = {name: int(found.min()) for name, found in reaching.items() if len(found)}
     work = means[(means.rule == "calibrated") & (means.expansions >= EXPANSIONS)]
     return points if work.empty else {**points, "work": int(work.L.min())}
 
@@ -273,13 +274,22 @@ def windows(runset: RunSet) -> list[dict]:
 def burst(runset: RunSet) -> list[dict]:
     """Per policy: states before the burst and in its second half, P99 of the queries that arrive in it, recall."""
     rows = []
+    groups = {
+        label: pd.DataFrame({run.parameters["seed"]: _burst_of(run) for run in runs}).T
+        for label, runs in _named(runset, _balancing).items()
+    }
     for label, runs in sorted(_named(runset, _balancing).items()):
-        seeds = pd.DataFrame([_burst_of(run) for run in runs])
+        seeds = groups[label]
         row = {"balancing": label, "seeds": len(runs), "rate_qps": runs[0].parameters["load.rate_qps"]}
         for name in seeds:
             numbers = seeds[name].to_numpy()
             row[name] = float(numbers.mean())
             row[f"{name}, low"], row[f"{name}, high"] = runs_interval(numbers)
+        for name in ("p99_burst_us", "mean_burst_us", "recall_burst"):
+            change = (seeds[name] - groups["fixed"][name]).to_numpy()
+            low, high = runs_interval(change)
+            row |= {f"{name} against fixed": change.mean(), f"{name} against fixed, low": low}
+            row |= {f"{name} against fixed, high": high}
         rows.append(row)
     return rows
 
