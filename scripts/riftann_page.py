@@ -43,8 +43,15 @@ def _splits(rows: Rows, name: str, kind: str = "split", digits: int = 3) -> str:
         for row in rows
         if row["varied"] == kind or (kind == "codes" and row["varied"] == "split" and not row["seed"])
     ]
+    if kind == "codes" and len(values) == 1:
+        return "not run"
     mean = sum(values) / len(values)
     return f"{mean:.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f}; n={len(values)})"
+
+
+def _longer_codes(rows: Rows) -> str:
+    longer = [row for row in rows if row["varied"] == "bytes"]
+    return f"{find(rows, varied='split', seed=0)['alpha']:.3f} → {longer[0]['alpha']:.3f}" if longer else "not run"
 
 
 def _modes(row: dict) -> str:
@@ -275,6 +282,7 @@ CLAIMS: dict[str, list[Claim]] = {
     ],
     "alpha": [
         ("P08", "alpha, five splits", "1.15, 1.13, 1.17", "calibration", lambda r: _splits(r, "alpha")),
+        ("", "alpha, split 0, codes of 20 → 40 bytes", "", "calibration", _longer_codes),
         ("", "alpha, five trainings of the codes", "", "calibration", lambda r: _splits(r, "alpha", "codes")),
         (
             "P09",
@@ -314,6 +322,8 @@ CLAIMS: dict[str, list[Claim]] = {
     "breakdown": [
         ("D05", "latency by step, 0.90", "−25.2, −23.9, −5.2; all −46.1 %", "breakdown", _steps("latency_mean_us")),
         ("D06", "throughput by step, 0.90", "+59.2, +25.6, +5.5; all +111 %", "breakdown", _steps("qps")),
+        ("", "latency by step, 0.95", "", "breakdown_95", _steps("latency_mean_us")),
+        ("D08, D10", "throughput by step, 0.95", "second step of three +33.6", "breakdown_95", _steps("qps")),
         ("", "latency by step, 405 exp.", "", "breakdown_work", _steps("latency_mean_us")),
         ("", "throughput by step, 405 exp.", "", "breakdown_work", _steps("qps")),
     ],

@@ -334,27 +334,22 @@ def _burst_of(run: Run) -> dict[str, float]:
 # ---------------------------------------------------------------- publishing
 
 
-def publish(out: Path, sets: list[str], published: Path) -> dict[str, dict[str, Any]]:
-    """Write the tables of every set whose results are there as CSV, and all of them as one JSON file."""
+def publish(out: Path, sets: list[str], published: Path, blocks: list[str]) -> dict[str, dict[str, Any]]:
+    """Make tables of sets whose results are there; those of other sets stay. CSV and one JSON."""
     published.mkdir(parents=True, exist_ok=True)
-    everything: dict[str, dict[str, Any]] = {}
-    for name, (where, make) in BLOCKS.items():
-        frames = []
+    path = published / "tables.json"
+    everything: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for name in blocks:
+        where, make = BLOCKS[name]
         for dataset in sets:
-            folder = out / dataset / where
-            if not folder.is_dir():
-                continue
-            rows = make(folder)
-            everything.setdefault(name, {})[dataset] = rows
-            frames.append(pd.DataFrame(rows).assign(dataset=dataset))
-        if frames:
+            if (out / dataset / where).is_dir():
+                everything.setdefault(name, {})[dataset] = make(out / dataset / where)
+        if name in everything:
+            frames = [pd.DataFrame(rows).assign(dataset=dataset) for dataset, rows in everything[name].items()]
             table = pd.concat(frames)
-            table[["dataset", *(c for c in table if c != "dataset")]].to_csv(
-                published / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n"
-            )
-            print(f"{name}: {len(table)} rows")
-    text = json.dumps(everything, indent=1, default=float)
-    (published / "tables.json").write_text(text + "\n", encoding="utf-8")
+            table = table[["dataset", *(column for column in table if column != "dataset")]]
+            table.to_csv(published / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
+    path.write_text(json.dumps(everything, indent=1, default=float) + "\n", encoding="utf-8")
     return everything
 
 
@@ -428,6 +423,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "window": ("fig12b_window", lambda folder: windows(load_runs(folder))),
     "window_work": ("work/fig12b_window", lambda folder: windows(load_runs(folder))),
     "breakdown": ("fig11_breakdown", lambda folder: steps(load_runs(folder), 0.90)),
+    "breakdown_95": ("fig11_breakdown", lambda folder: steps(load_runs(folder), 0.95)),
     "breakdown_work": ("work/fig11_breakdown", lambda folder: steps(load_runs(folder), 0.0)),
     "causes": ("gate_causes", _causes),
     "causes_work": ("work/gate_causes", _causes),

@@ -85,6 +85,11 @@ def calibration_codes(session: Session) -> None:
     _calibrate(session, [("codes", seed, {"dataset.split_seed": 0, "codes.seed": seed}) for seed in SEEDS[1:]])
 
 
+def calibration_bytes(session: Session) -> None:
+    """The same with codes twice as long, to see how much of alpha is the codes' precision."""
+    _calibrate(session, [("bytes", 40, {"dataset.split_seed": 0, "codes.bytes": 40})])
+
+
 def _calibrate(session: Session, variants: list[tuple[str, int, dict]]) -> None:
     folder = session.out / session.dataset / "calibration"
     folder.mkdir(parents=True, exist_ok=True)
@@ -232,6 +237,7 @@ PARTS = (
     remote_cost,
     policies_seeds,
     calibration_codes,
+    calibration_bytes,
     sensitivity,
 )
 """In an order in which each finds what it needs."""
@@ -240,7 +246,6 @@ PARTS = (
 FIGURES = {
     "verification": ("fig12a_verification", "verification"),
     "policies": ("admission_policies", "policies"),
-    "policies-work": ("work/admission_policies", "policies"),
     "admission-work": ("work/admission_policies", "admission"),
     "window-work": ("work/fig12b_window", "breakdown"),
     "breakdown": ("fig11_breakdown", "recall-latency"),
@@ -249,7 +254,14 @@ FIGURES = {
 }
 """Name: where the runs are, and kind of figure."""
 
-IMPACT_AWARE = {"Impact-aware": {"system.gate.kind": "impact-aware", "system.gate.epsilon": 1.0}}
+SERIES = {
+    "admission": {"Impact-aware": {"system.gate.kind": "impact-aware", "system.gate.epsilon": 1.0}},
+    "time-series": {
+        "Adaptive": {"system.balancing.counted": "compute-node", "system.balancing.min_window": 1},
+        "Fixed": {"system.balancing.kind": "fixed"},
+    },
+}
+"""Series of figures whose folders hold more runs than belong in them."""
 
 
 def figures(out: Path, sets: list[str], published: Path) -> None:
@@ -261,7 +273,7 @@ def figures(out: Path, sets: list[str], published: Path) -> None:
                 continue
             experiment = load_experiment(ROOT / "experiments" / folder.name / "experiment.yaml")
             own = [plot for plot in experiment.config.plots if plot.kind == kind]
-            names = IMPACT_AWARE if kind == "admission" else own[0].series
+            names = SERIES.get(kind) or own[0].series
             split = {"dataset.split_seed": 0} if kind in ("verification", "policies", "admission") else {}
             base = f"{dataset.split('-')[0]}-{name}"
             draw(kind, load_runs(folder).where(split), published, name=base, names=names)
@@ -273,6 +285,7 @@ def main() -> None:
     parser.add_argument("command", choices=["run", "tables"])
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--parts", nargs="+", choices=[part.__name__ for part in PARTS])
+    parser.add_argument("--tables", nargs="+", choices=list(riftann_report.BLOCKS), default=list(riftann_report.BLOCKS))
     parser.add_argument("--out", type=Path, default=Path("results/runs/riftann"))
     parser.add_argument("--published", type=Path, default=ROOT / "results/published/riftann")
     parser.add_argument("--data-dir", default=os.environ.get("RIFTSIM_DATA_DIR"))
@@ -280,7 +293,7 @@ def main() -> None:
     logging.basicConfig(format="%(message)s")
     log.setLevel(logging.INFO)
     if asked.command == "tables":
-        tables = riftann_report.publish(asked.out, asked.sets, asked.published)
+        tables = riftann_report.publish(asked.out, asked.sets, asked.published, asked.tables)
         riftann_page.fill(PAGE, tables)
         figures(asked.out, asked.sets, asked.published)
         return
