@@ -167,6 +167,10 @@ def _remote_share(rows: Rows) -> str:
     return f"{wait:.1f} ({wait / _latency(rows, 'remote_vamana'):.2f})"
 
 
+def _beam_of_one(rows: Rows) -> str:
+    return f"{_latency(rows, 'remote_vamana'):.1f}, {_remote_share(rows)}"
+
+
 def _non_rdma(rows: Rows) -> str:
     remote = find(rows, series="remote_vamana")
     return f"{(remote['latency_mean_us'] - remote['wait_us']) / _latency(rows, 'in_memory_vamana'):.3f}"
@@ -529,6 +533,7 @@ CLAIMS: dict[str, list[Claim]] = {
         ),
         ("M04", "remote accesses, µs (share of latency)", "170 (0.31)", "remote_cost", _remote_share),
         ("M27", "non-RDMA time, Remote- over in-memory", "1.285", "remote_cost", _non_rdma),
+        ("", "Remote-Vamana with a beam of one: latency, accesses (share), µs", "", "remote_cost_beam1", _beam_of_one),
         ("M13", "Async-Vamana, µs", "368", "remote_cost", lambda r: f"{_latency(r, 'async_vamana'):.1f}"),
         (
             "M14",

@@ -432,6 +432,10 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "scaling": ("table3_scaling", _scaling),
     "scaling_work": ("work/table3_scaling", _scaling),
     "sensitivity": ("fig14_sensitivity", _sensitivity),
+    "remote_cost_beam1": (
+        "beam1/fig01_remote_cost",
+        lambda folder: at_recall(load_runs(folder), lambda run: run.parameters["system.kind"], 0.95),
+    ),
     "remote_cost": (
         "fig01_remote_cost",
         lambda folder: at_recall(load_runs(folder), lambda run: run.parameters["system.kind"], 0.95),

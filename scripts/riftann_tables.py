@@ -213,6 +213,7 @@ def scaling_work(session: Session) -> None:
 
 def remote_cost(session: Session) -> None:
     session.run("fig01_remote_cost")
+    session.run("fig01_remote_cost", under="beam1", system={"kind": "remote_vamana", "beam_width": 1})  # a cause
 
 
 PARTS = (
