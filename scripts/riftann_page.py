@@ -326,8 +326,6 @@ CLAIMS: dict[str, list[Claim]] = {
     "breakdown": [
         ("D05", "latency by step, 0.90", "−25.2, −23.9, −5.2; all −46.1 %", "breakdown", _steps("latency_mean_us")),
         ("D06", "throughput by step, 0.90", "+59.2, +25.6, +5.5; all +111 %", "breakdown", _steps("qps")),
-        ("", "latency by step, 0.95", "", "breakdown_95", _steps("latency_mean_us")),
-        ("D08, D10", "throughput by step, 0.95", "second step of three +33.6", "breakdown_95", _steps("qps")),
         ("", "latency by step, 405 exp.", "", "breakdown_work", _steps("latency_mean_us")),
         ("", "throughput by step, 405 exp.", "", "breakdown_work", _steps("qps")),
     ],

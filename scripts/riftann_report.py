@@ -423,7 +423,6 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "window": ("fig12b_window", lambda folder: windows(load_runs(folder))),
     "window_work": ("work/fig12b_window", lambda folder: windows(load_runs(folder))),
     "breakdown": ("fig11_breakdown", lambda folder: steps(load_runs(folder), 0.90)),
-    "breakdown_95": ("fig11_breakdown", lambda folder: steps(load_runs(folder), 0.95)),
     "breakdown_work": ("work/fig11_breakdown", lambda folder: steps(load_runs(folder), 0.0)),
     "causes": ("gate_causes", _causes),
     "causes_work": ("work/gate_causes", _causes),
