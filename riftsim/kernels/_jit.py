@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numba
 
-_KEPT_CACHES = 4
+_KEPT_CACHES = 8
 
 
 def cache_root() -> Path:
