@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from riftsim.rdma.profiles import Constant, HardwareProfile, load_profile
+from riftsim.constants import Constant
+from riftsim.rdma.profiles import HardwareProfile, load_profile
 from riftsim.rdma.published import LATENCY_SETS
 from riftsim.rdma.unloaded import read_stages, unloaded_read_ps
 from riftsim.units import PS_PER_NS, PS_PER_US

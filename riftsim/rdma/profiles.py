@@ -1,38 +1,20 @@
-"""Hardware profiles: YAML files in which every constant bears its source, converted once to integer picoseconds.
+"""Hardware profiles: YAML files in which every constant bears its source, converted once to integer picoseconds."""
 
-A constant is written ``{value: 390, unit: ns, kind: published, source: "..."}``. Kinds: ``measured`` (on this device,
-by this project), ``published`` (by somebody else), ``derived`` (arithmetic on published numbers or protocol sizes),
-``fitted`` (to the rows that the source names), ``unverified`` (a plausible value that nothing supports yet).
-"""
-
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from riftsim import yaml_file
+from riftsim.constants import Constant, check_constant, constant_ps, profile_names, profile_path, ps_per_kib
 from riftsim.errors import ConfigError
 from riftsim.rdma.unloaded import unloaded_read_ps
 from riftsim.units import PS_PER_NS
 
 SECTIONS = ("link", "nic", "pcie", "cpu")
-_UNITS = {"ns": "ns", "bytes": "B", "gbps": "Gb/s", "ghz": "GHz", "permille": "permille", "count": "1"}
 _FOLDER = resources.files("riftsim") / "configs" / "hardware"
-
-
-class Constant(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """One number of a profile and where it comes from."""
-
-    value: int | float
-    unit: str
-    kind: Literal["measured", "published", "derived", "fitted", "unverified"]
-    source: str
-    measured_ghz: float | None = None
-    """Clock of the CPU on which it was measured; the value is scaled to the profile's clock."""
 
 
 class LinkSection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -217,7 +199,7 @@ class HardwareProfile:
 
 def list_profiles() -> list[str]:
     """Return the names of the profiles that come with riftsim."""
-    return sorted(entry.name.removesuffix(".yaml") for entry in _FOLDER.iterdir() if entry.name.endswith(".yaml"))
+    return profile_names(_FOLDER)
 
 
 def load_profile(name_or_path: str | Path) -> HardwareProfile:
@@ -238,14 +220,7 @@ def load_profile(name_or_path: str | Path) -> HardwareProfile:
         If there is no such profile, or a constant is missing, unknown, negative or of the wrong unit; names file and
         key.
     """
-    text = str(name_or_path)
-    names = list_profiles()
-    entry = Path(str(_FOLDER / f"{text}.yaml")) if text in names else Path(text)
-    if not entry.exists():
-        close = difflib.get_close_matches(entry.stem, names, 1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        known = ", ".join(names)
-        raise ConfigError(f"hardware: no profile {text!r}{hint}: neither a file nor one of {known}")
+    entry = profile_path(_FOLDER, name_or_path, "hardware")
     content, _ = yaml_file.read(entry)
     try:
         return make_profile(msgspec.convert(content, ProfileFile))
@@ -264,35 +239,12 @@ def make_profile(file: ProfileFile) -> HardwareProfile:
     for section in SECTIONS:
         block = getattr(file, section)
         for key in block.__struct_fields__:
-            _check(f"{section}.{key}", getattr(block, key), of_cpu=section == "cpu")
+            check_constant(f"{section}.{key}", getattr(block, key), of_cpu=section == "cpu")
     clock = file.cpu.clock_ghz.value
     if clock <= 0:
         raise ConfigError(f"cpu.clock_ghz: found {clock}, expected a positive clock")
     cpu = CpuCosts(**{field.name: _cpu_cost(file.cpu, field.name, clock) for field in fields(CpuCosts)})
     return HardwareProfile(name=file.name, file=file, network=_network_costs(file), cpu=cpu)
-
-
-def _check(path: str, constant: Constant, of_cpu: bool) -> None:
-    suffix = path.rsplit("_", 1)[1]
-    expected = _UNITS[suffix]
-    if constant.unit != expected:
-        raise ConfigError(f"{path}: found unit {constant.unit!r}, expected {expected!r}")
-    if constant.value < 0:
-        raise ConfigError(f"{path}: found {constant.value}, expected a value of at least 0")
-    if suffix in ("bytes", "count", "permille") and constant.value != int(constant.value):
-        raise ConfigError(f"{path}: found {constant.value}, expected a whole number")
-    if constant.measured_ghz is not None and (not of_cpu or suffix != "ns" or constant.measured_ghz <= 0):
-        raise ConfigError(f"{path}: measured_ghz is for times of the CPU and positive, found {constant.measured_ghz}")
-    if not constant.source.strip():
-        raise ConfigError(f"{path}: the source is empty; expected where the value comes from")
-
-
-def _ps(constant: Constant) -> int:
-    return round(constant.value * PS_PER_NS)
-
-
-def _ps_per_kib(rate_gbps: Constant) -> int:
-    return round(1024 * 8 * PS_PER_NS / rate_gbps.value) if rate_gbps.value else 0
 
 
 def _cpu_cost(cpu: CpuSection, name: str, clock_ghz: float) -> int:
@@ -312,26 +264,26 @@ def _network_costs(file: ProfileFile) -> NetworkCosts:
     ):
         if constant.value < 1:
             raise ConfigError(f"{path}: found {constant.value}, expected at least 1")
-    link_rate = _ps_per_kib(link.rate_gbps)
+    link_rate = ps_per_kib(link.rate_gbps)
     values = {
         "link_ps_per_kib": link_rate,
         "mtu_bytes": int(link.mtu_bytes.value),
         "response_header_bytes": int(link.response_header_bytes.value),
         "request_wire_ps": (int(link.request_bytes.value) * link_rate + 512) >> 10,
-        "transit_ps": _ps(link.propagation_ns) + _ps(nic.transit_ns),
-        "qp_service_ps": _ps(nic.qp_service_ns),
-        "wr_service_ps": _ps(nic.wr_service_ns),
-        "wr_miss_ps": _ps(nic.wr_miss_ns),
+        "transit_ps": constant_ps(link.propagation_ns) + constant_ps(nic.transit_ns),
+        "qp_service_ps": constant_ps(nic.qp_service_ns),
+        "wr_service_ps": constant_ps(nic.wr_service_ns),
+        "wr_miss_ps": constant_ps(nic.wr_miss_ns),
         "cached_requests": int(nic.cached_requests_count.value),
         "max_outstanding": int(nic.max_outstanding_count.value),
-        "responder_service_ps": _ps(nic.responder_service_ns),
-        "pcie_ps_per_kib": _ps_per_kib(pcie.rate_gbps),
+        "responder_service_ps": constant_ps(nic.responder_service_ns),
+        "pcie_ps_per_kib": ps_per_kib(pcie.rate_gbps),
         "pcie_payload_bytes": int(pcie.payload_bytes.value),
         "pcie_header_bytes": int(pcie.header_bytes.value),
-        "doorbell_ps": _ps(pcie.write_ns),
-        "wqe_fetch_ps": _ps(pcie.wqe_fetch_ns),
-        "pcie_read_ps": _ps(pcie.read_ns),
-        "pcie_write_ps": _ps(pcie.write_ns) + _ps(nic.remainder_ns),
+        "doorbell_ps": constant_ps(pcie.write_ns),
+        "wqe_fetch_ps": constant_ps(pcie.wqe_fetch_ns),
+        "pcie_read_ps": constant_ps(pcie.read_ns),
+        "pcie_write_ps": constant_ps(pcie.write_ns) + constant_ps(nic.remainder_ns),
     }
     times = [name for name in values if name.endswith(("_ps", "_per_kib"))]
     is_free = not any(values[name] for name in times)

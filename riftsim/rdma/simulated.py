@@ -17,7 +17,7 @@ together with it, which gives the same times. A stage begins to serve a message 
 stage before, and is taken for the whole message; ``costs.tail_ps`` follows the last packet.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.errors import ConfigError, ProtocolError
@@ -32,6 +32,7 @@ from riftsim.rdma.costs import (
 )
 from riftsim.rdma.profiles import HardwareProfile, NetworkCosts
 from riftsim.rdma.servers import ComputeNic, MemoryNic, QueuePair
+from riftsim.transport.completion import CompletionQueue
 from riftsim.transport.wr import Chain
 
 _COMPLETION = int(EventKind.COMPLETION)
@@ -40,17 +41,6 @@ _REQUEST = int(EventKind.REQUEST)
 _NIC_START = int(EventKind.NIC_START)
 _SEND = int(EventKind.SEND)
 _DOORBELL = int(EventKind.DOORBELL)
-
-
-class CompletionQueue(Protocol):
-    """What the network needs of a completion queue."""
-
-    def push(self, tag: int, is_entry: bool = True) -> None:
-        """Take the tag of a completed read, in the event in which it becomes visible.
-
-        ``is_entry`` is whether it has a CQE of its own; an unsignalled read is seen with the next entry of its queue
-        pair.
-        """
 
 
 class ReadPrices:
