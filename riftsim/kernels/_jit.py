@@ -6,13 +6,16 @@ anywhere opens a new folder. Other packages' caches are left alone.
 """
 
 import atexit
+import contextlib
 import hashlib
 import os
+import pickle
 import shutil
 import tempfile
 from pathlib import Path
 
 import numba
+from numba.core.caching import FunctionCache
 
 _KEPT_CACHES = 8
 
@@ -37,7 +40,10 @@ def sources_digest(folder: Path) -> str:
 def _kernel_cache() -> Path:
     root = cache_root() / "kernels"
     folder = root / sources_digest(Path(__file__).parent)
-    if not folder.exists():
+    if folder.exists():
+        with contextlib.suppress(OSError):  # a cache that others share may be read-only
+            os.utime(folder)  # so that the caches least recently used go first
+    else:
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
@@ -53,6 +59,18 @@ def _kernel_cache() -> Path:
 
 
 KERNEL_CACHE = _kernel_cache()
+
+
+class _MendingCache(FunctionCache):
+    """numba's cache of one function, which a damaged file (a full disk, a machine that went down) does not stop."""
+
+    def load_overload(self, sig, target_context):
+        """Load a compiled variant; None, after forgetting all variants, if the files are not what was written."""
+        try:
+            return super().load_overload(sig, target_context)
+        except (EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError, ImportError, IndexError):
+            self.flush()
+            return None
 
 
 def kernel(function=None, *, parallel=False, inline=False, allocates=False):
@@ -80,13 +98,14 @@ def kernel(function=None, *, parallel=False, inline=False, allocates=False):
         try:
             compiler = numba.njit(
                 nogil=True,
-                cache=True,
                 parallel=parallel,
                 forceinline=inline,
                 error_model="numpy",
                 _nrt=allocates or parallel,
             )
-            return compiler(target)
+            compiled = compiler(target)
+            compiled._cache = _MendingCache(target)
+            return compiled
         finally:
             numba.config.CACHE_DIR = previous
 

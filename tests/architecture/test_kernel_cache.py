@@ -1,10 +1,12 @@
-"""A kernel that is edited in another file is compiled anew: numba alone would go on with the old one."""
+"""The cache of compiled kernels notices an edit in another file, as numba alone would not, and outlives damage."""
 
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "riftsim"
 CALLEE = "from riftsim.kernels._jit import kernel\n\n\n@kernel\ndef inner(x):\n    return x + {constant}\n"
@@ -15,7 +17,9 @@ CALLER = (
 CALL = "from riftsim.kernels import caller\nprint(caller.outer(1), sum(caller.outer.stats.cache_hits.values()))"
 
 
-def test_an_edit_in_another_file_is_noticed(tmp_path):
+@pytest.fixture
+def outcome(tmp_path):
+    """Write two kernels, call them in a new process; what they return, and how many came from the cache."""
     kernels = tmp_path / "riftsim" / "kernels"
     kernels.mkdir(parents=True)
     shutil.copy(PACKAGE / "kernels" / "_jit.py", kernels)
@@ -23,7 +27,7 @@ def test_an_edit_in_another_file_is_noticed(tmp_path):
         (package / "__init__.py").touch()
     (kernels / "caller.py").write_text(CALLER, encoding="utf-8")
 
-    def outcome(constant: int) -> tuple[int, int]:
+    def run(constant: int) -> tuple[int, int]:
         (kernels / "callee.py").write_text(CALLEE.format(constant=constant), encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "RIFTSIM_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(
@@ -38,6 +42,24 @@ def test_an_edit_in_another_file_is_noticed(tmp_path):
         value, hits = map(int, done.stdout.split())
         return value, hits
 
+    return run
+
+
+def test_an_edit_in_another_file_is_noticed(tmp_path, outcome):
     assert outcome(10) == (11, 0)
+    (folder,) = (tmp_path / "cache" / "kernels").iterdir()
+    os.utime(folder, (0, 0))
     assert outcome(10) == (11, 1), "unchanged sources must come from the cache"
+    assert folder.stat().st_mtime > 0, "use must renew the age by which caches are removed"
     assert outcome(20) == (21, 0), "an edited callee must not be served from the cache of its caller"
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_truncated_cache_file_is_made_anew(tmp_path, outcome, suffix):
+    outcome(10)
+    files = list((tmp_path / "cache").rglob(f"*{suffix}"))
+    assert files
+    for path in files:
+        os.truncate(path, path.stat().st_size // 2)
+    assert outcome(10) == (11, 0)
+    assert outcome(10) == (11, 1), "what was compiled anew must be in the cache again"
