@@ -42,7 +42,7 @@ def set_up(arguments):
     store = ArtifactStore()
     dataset = load_configured_dataset(config, arguments.data_dir, store)
     index = load_search_index(config, dataset, store)
-    region = lay_out(config, index)
+    region = lay_out(config, index, store)
     context = search_context(config, dataset, index, region, store)
     system = build_system(config, context)
     yardstick = build_system(

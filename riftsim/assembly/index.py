@@ -35,6 +35,8 @@ class SearchIndex:
         Rows that route but are not results.
     codec : Codec
     codes : uint8 (rows, code_bytes)
+    fingerprint : str
+        SHA-256 of vectors and graph.
     facts : dict
     """
 
@@ -44,6 +46,7 @@ class SearchIndex:
     hidden: np.ndarray
     codec: Codec
     codes: np.ndarray
+    fingerprint: str
     facts: dict
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
@@ -115,7 +118,8 @@ def load_search_index(config: ExperimentConfig, dataset: Dataset, store: Artifac
         index_facts["repaired_nodes"] = lost
     index_facts["fingerprint"] = _fingerprint(graph)
     codec, codes = _codes(config, dataset, fingerprint, vectors, store)
-    return SearchIndex(graph, vectors, ids, hidden, codec, codes, {"index": index_facts, "codes": codec.facts})
+    both = hashlib.sha256(f"{fingerprint}/{index_facts['fingerprint']}".encode()).hexdigest()
+    return SearchIndex(graph, vectors, ids, hidden, codec, codes, both, {"index": index_facts, "codes": codec.facts})
 
 
 def _fingerprint(graph: Graph) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from riftsim.computenode.drivers.local import run_local
 from riftsim.config.schema import ClosedLoad, ExperimentConfig, LocalDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
-from riftsim.search.messages import Answer
+from riftsim.search.messages import Answer, Program
 from riftsim.search.progress import progress_of
 from riftsim.systems.alpha import Ratios
+from riftsim.systems.context import System
 from riftsim.workload.datasets import Dataset
 from riftsim.workload.groundtruth import recall
 
@@ -71,7 +73,7 @@ def calibration_ratios(
     store = artifacts or ArtifactStore()
     dataset = load_configured_dataset(config, data_dir, store)
     index = load_search_index(config, dataset, store)
-    context = search_context(config, dataset, index, lay_out(config, index), store)
+    context = search_context(config, dataset, index, lay_out(config, index, store), store)
     chosen, judged = (
         stored_ratios(config, dataset, index, context, list_size, store, held_out=held_out)
         for held_out in (False, True)
@@ -83,9 +85,14 @@ def compile_kernels(
     config: ExperimentConfig, *, data_dir: str | Path | None = None, artifacts: ArtifactStore | None = None
 ) -> None:
     """Have every kernel of a configuration compiled, by running one query of it."""
-    replace = msgspec.structs.replace
-    one = replace(config, dataset=replace(config.dataset, queries=1), load=ClosedLoad(concurrency=1), warmup_queries=0)
-    run_point(replace(one, measured_queries=1), data_dir=data_dir, artifacts=artifacts)
+    one = msgspec.structs.replace(
+        config,
+        dataset=msgspec.structs.replace(config.dataset, queries=1),
+        load=ClosedLoad(concurrency=1),
+        warmup_queries=0,
+        measured_queries=1,
+    )
+    run_point(one, data_dir=data_dir, artifacts=artifacts)
 
 
 def run_point(
@@ -115,7 +122,7 @@ def run_point(
     store = artifacts or ArtifactStore()
     dataset = load_configured_dataset(config, data_dir, store)
     index = load_search_index(config, dataset, store)
-    region = lay_out(config, index)
+    region = lay_out(config, index, store)
     context = search_context(config, dataset, index, region, store)
     system = with_record_cache(config, dataset, index, context, region, build_system(config, context))
     if not system.has_clock and not isinstance(config.driver, LocalDriver):
@@ -125,6 +132,7 @@ def run_point(
     facts["system"] = {"name": system.name, **system.facts}
     facts["budget"] = {"limit_bytes": budget.limit_bytes, "items": budget.items, "total_bytes": budget.total_bytes}
 
+    system, programs = _remembering_programs(system)
     ready = time.perf_counter(), time.process_time()
     if isinstance(config.driver, LocalDriver):
         order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
@@ -148,8 +156,26 @@ def run_point(
         "setup_cpu_s": ready[1] - started[1],
         "wall_s": ended[0] - ready[0],
         "cpu_s": ended[1] - ready[1],
+        "query_states": _state_facts(programs),
     }
     return _result(config, dataset, index, order, answers, columns, windows, facts)
+
+
+def _remembering_programs(system: System) -> tuple[System, list[Program]]:
+    """The system, and a list of the programs that will have been made of it: as many as queries were in flight."""
+    programs: list[Program] = []
+
+    def new_program() -> Program:
+        programs.append(program := system.new_program())
+        return program
+
+    return replace(system, new_program=new_program), programs
+
+
+def _state_facts(programs: list[Program]) -> dict[str, int]:
+    """How many query states a run used, and their bytes at its end: a state grows with what a search meets."""
+    sizes = [getattr(program, "state_bytes", 0) for program in programs]
+    return {"count": len(sizes), "largest_bytes": max(sizes, default=0), "total_bytes": sum(sizes)}
 
 
 def _result(

@@ -13,8 +13,9 @@ from riftsim.config.schema import ClosedLoad, ExperimentConfig, PluginConfig
 from riftsim.errors import ConfigError
 from riftsim.kernels.codes import fill_table
 from riftsim.kernels.traversal import RemoteIndex
-from riftsim.memnode.region import Region, build_region
+from riftsim.memnode.region import Region
 from riftsim.memnode.shards import placement_for
+from riftsim.memnode.store import stored_region
 from riftsim.quantize.codec import METRIC_CODES
 from riftsim.systems import async_vamana, in_memory_vamana, one_hop_delay, remote_vamana, riftann
 from riftsim.systems.alpha import Ratios, calibration_search, measure_ratios
@@ -30,14 +31,21 @@ _SYSTEMS: dict[str, SystemBuilder] = {
 }
 
 
-def lay_out(config: ExperimentConfig, index: SearchIndex) -> Region:
+def lay_out(config: ExperimentConfig, index: SearchIndex, store: ArtifactStore) -> Region:
     """Lay the records out over the memory nodes."""
     cluster = config.cluster
     asked, place = cluster.placement, None
     if asked.kind == "plugin":
         place = plugins.make("placement", asked.name, asked.options)
     placement = placement_for(asked.kind, len(index.vectors), cluster.memory_nodes, place)
-    return build_region(index.vectors, index.graph.neighbors, index.graph.degrees, placement)
+    return stored_region(
+        index.vectors,
+        index.graph.neighbors,
+        index.graph.degrees,
+        placement,
+        fingerprint=index.fingerprint,
+        store=store,
+    )
 
 
 def search_context(

@@ -1,13 +1,12 @@
 """What lies in the memory of the memory nodes: the records of an index, shard after shard."""
 
-import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from riftsim.errors import DataError
-from riftsim.files import atomic_write
 from riftsim.memnode.layout import NO_ID, RecordLayout
 from riftsim.memnode.shards import Placement
 
@@ -78,7 +77,7 @@ def build_region(
     neighbors: np.ndarray,
     degrees: np.ndarray,
     placement: Placement,
-    path: str | os.PathLike | None = None,
+    scratch: Path | None = None,
 ) -> Region:
     """Lay out the records of an index.
 
@@ -92,8 +91,8 @@ def build_region(
         Neighbours of each row.
     placement : Placement
         Of n records.
-    path : path-like, optional
-        Keep the records in this file and map it, instead of in memory.
+    scratch : pathlib.Path, optional
+        Folder on a disk: the records are then mapped from a nameless file there and need not fit in memory.
 
     Returns
     -------
@@ -113,17 +112,13 @@ def build_region(
         raise DataError(f"records: row {row}: found degree {degrees[row]}, expected 0 to {width}")
     layout = RecordLayout(vectors.shape[1], vectors.dtype, width)
     size_bytes = n * layout.record_bytes
-    if path is None:
+    if scratch is None:
         buffer = np.empty(size_bytes, np.uint8)
-        _fill(buffer, layout, placement, vectors, neighbors, degrees)
     else:
-        with atomic_write(path) as partial:
-            mapped = np.memmap(partial, np.uint8, "w+", shape=(size_bytes,))
-            _fill(mapped, layout, placement, vectors, neighbors, degrees)
-            mapped.flush()
-            del mapped
-        # Copy-on-write rather than read-only: numba compiles a second variant of every kernel for read-only arrays.
-        buffer = np.asarray(np.memmap(Path(path), np.uint8, "c"))
+        scratch.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=scratch) as file:
+            buffer = np.asarray(np.memmap(file, np.uint8, "w+", shape=(size_bytes,)))
+    _fill(buffer, layout, placement, vectors, neighbors, degrees)
     return Region(buffer, layout, placement)
 
 

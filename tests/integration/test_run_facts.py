@@ -78,3 +78,12 @@ def test_the_graph_has_a_fingerprint_of_its_content(store):
     ]
     assert prints[0] == prints[1] != prints[2]
     assert len(prints[0]) == 64
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_the_states_of_queries_in_flight_are_counted(store, engine):
+    result, _ = run(store, driver={"kind": "sim", "engine": engine})
+    states, charged = result.facts["query_states"], result.facts["budget"]["items"]["state of 8 queries in flight"]
+    assert 8 <= states["count"] <= 9  # one is made to look at
+    assert 8 * states["largest_bytes"] >= charged
+    assert states["largest_bytes"] <= states["total_bytes"] <= states["count"] * states["largest_bytes"]

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from riftsim.artifacts import ArtifactStore
 from riftsim.errors import ConfigError, DataError
 from riftsim.memnode import region as region_module
 from riftsim.memnode.layout import NO_ID, RecordLayout
 from riftsim.memnode.region import build_region
 from riftsim.memnode.shards import by_table, contiguous, hashed
+from riftsim.memnode.store import stored_region
 
 PLACEMENTS = [
     lambda n: contiguous(n, 1),
@@ -77,14 +79,32 @@ def test_shards_account_for_every_byte():
     assert region.bases.tolist() == [0, 26 * 31, 52 * 31, 78 * 31]
 
 
-def test_region_in_a_file_equals_region_in_memory(tmp_path):
+def test_a_mapped_region_is_made_once_and_equals_one_in_memory(tmp_path):
     vectors, neighbors, degrees = _index()
-    mapped = build_region(vectors, neighbors, degrees, hashed(101, 2), tmp_path / "region")
     in_memory = build_region(vectors, neighbors, degrees, hashed(101, 2))
-    np.testing.assert_array_equal(mapped.buffer, in_memory.buffer)
-    assert type(mapped.buffer) is np.ndarray
-    mapped.buffer[0] ^= 1
-    assert (tmp_path / "region").read_bytes() == in_memory.buffer.tobytes()
+    store = ArtifactStore(tmp_path)
+
+    def mapped(placement, vectors=vectors, fingerprint="a"):
+        return stored_region(
+            vectors, neighbors, degrees, placement, fingerprint=fingerprint, store=store, mapped_from_bytes=1
+        )
+
+    region = mapped(hashed(101, 2))
+    np.testing.assert_array_equal(region.buffer, in_memory.buffer)
+    assert type(region.buffer) is np.ndarray
+    region.buffer[0] ^= 1  # private: neither the file nor who maps it next sees it
+    other = vectors + 1
+    np.testing.assert_array_equal(mapped(hashed(101, 2), other).buffer, in_memory.buffer)
+    assert not np.array_equal(mapped(hashed(101, 2), other, "b").buffer, in_memory.buffer)
+    assert not np.array_equal(mapped(contiguous(101, 2)).buffer, in_memory.buffer)
+    assert len(list((tmp_path / "region").glob("[!.]*"))) == 3
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_a_small_region_is_not_kept(tmp_path):
+    vectors, neighbors, degrees = _index()
+    stored_region(vectors, neighbors, degrees, contiguous(101, 1), fingerprint="a", store=ArtifactStore(tmp_path))
+    assert not list(tmp_path.iterdir())
 
 
 def test_arrays_of_different_indexes_are_refused():
