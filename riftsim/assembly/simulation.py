@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from riftsim.assembly.index import SearchIndex
+from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
-from riftsim.computenode.engine import Balancing, CpuBudget
+from riftsim.computenode.engine import CpuBudget
 from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError

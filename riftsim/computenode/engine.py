@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from riftsim.calendar import Calendar, EventKind
+from riftsim.computenode.balancing import Balancer, Balancing
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.run import MainThread, QueryRun
 from riftsim.computenode.workers import PooledTask, WorkerPool
-from riftsim.controller.protocol import Controller, ControlView
 from riftsim.errors import ProtocolError
 from riftsim.rdma.servers import QueuePair
 from riftsim.rdma.simulated import SimulatedNetwork
@@ -53,27 +53,6 @@ class CpuBudget:
     def main_threads(self) -> int:
         """Threads that drive queries."""
         return self.threads if self.dynamic else self.threads - self.workers
-
-
-@dataclass(frozen=True)
-class Balancing:
-    """Pipeline balancing of a node's queries.
-
-    Attributes
-    ----------
-    controller : Controller
-    interval : int
-        Completed expansions between two control points.
-    per_query : bool
-        Whether completions are counted for each query or over the compute node.
-    allowance : int
-        T_q at the start of a query.
-    """
-
-    controller: Controller
-    interval: int = 32
-    per_query: bool = False
-    allowance: int = 1
 
 
 class ComputeNode:
@@ -127,7 +106,6 @@ class ComputeNode:
         self._waiting: deque[QueryRun] = deque()
         self._busy_threads = 0
         self._without_core: deque[MainThread] = deque()
-        self._lists = 0
         self.active: dict[int, QueryRun] = {}
         """Queries being searched, by number of arrival."""
         self.pool = WorkerPool(
@@ -139,6 +117,9 @@ class ComputeNode:
             on_release=self._core_released,
             on_backlog=self._help,
             busy_cores=lambda: self.busy_cores,
+        )
+        self._balancer = Balancer(
+            balancing, self.active, free_workers=lambda: self.pool.workers - self.pool.busy, allow=self.pool.allow
         )
         self._threads = [MainThread(index, self.wake) for index in range(budget.main_threads)]
         for thread in self._threads:
@@ -311,7 +292,7 @@ class ComputeNode:
                 (thread, run, step.tasks),
             )
         if step.work.lists:
-            control_ps = self._count_lists(run, step.work.lists)
+            control_ps = self._balancer.count(run, step.work.lists) * self._cpu.control_ps
             run.evaluation_ps += control_ps
             at_ps += control_ps
         run.idle_from_ps = at_ps
@@ -357,38 +338,3 @@ class ComputeNode:
         self.pool.submit(
             [PooledTask(run.slot, run.ordinal, task.number, task.neighbors, thread.task_done) for task in tasks]
         )
-
-    # ------------------------------------------------------------ balancing
-
-    def _count_lists(self, run: QueryRun, lists: int) -> int:
-        """Count completed expansions; at a control point let the controller act. Returns the time that took, ps."""
-        balancing = self._balancing
-        if balancing.per_query:
-            run.lists += lists
-            if run.lists < balancing.interval:
-                return 0
-            run.lists = 0
-            return self._control([run])
-        self._lists += lists
-        if self._lists < balancing.interval:
-            return 0
-        self._lists = 0
-        return self._control([other for other in self.active.values() if other.program is not None])
-
-    def _control(self, runs: list[QueryRun]) -> int:
-        controlled = 0
-        free = self.pool.workers - self.pool.busy
-        for run in runs:
-            counters = getattr(run.program, "counters", None)
-            if counters is None:
-                continue
-            unfinished, generated, window = counters()
-            point = self._balancing.controller.decide(ControlView(unfinished, generated, run.allowance, window, free))
-            run.program.apply(point.window)
-            run.defer_ratio = unfinished / generated if generated else 0.0
-            free -= max(0, point.allowance - run.allowance)
-            if point.allowance != run.allowance:
-                run.allowance = point.allowance
-                self.pool.allow(run.slot, point.allowance)
-            controlled += 1
-        return controlled * self._cpu.control_ps

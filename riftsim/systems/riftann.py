@@ -8,7 +8,8 @@ load (``balancing``). Each ablation of the paper's evaluation is one of these se
 from typing import Any
 
 from riftsim import plugins
-from riftsim.computenode.engine import Balancing, CpuBudget
+from riftsim.computenode.balancing import Balancing
+from riftsim.computenode.engine import CpuBudget
 from riftsim.controller.defer_ratio import DeferRatio
 from riftsim.controller.fixed import Fixed
 from riftsim.kernels import gate as gates

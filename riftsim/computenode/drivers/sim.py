@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from riftsim.calendar import Calendar
+from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
-from riftsim.computenode.engine import Balancing, ComputeNode, CpuBudget
+from riftsim.computenode.engine import ComputeNode, CpuBudget
 from riftsim.computenode.load import ClosedLoop, OpenLoop
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.sampler import Sampler
