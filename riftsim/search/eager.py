@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,7 +93,8 @@ class EagerSearch(GraphSearch):
     """Reads on while evaluations are unfinished, as far as the gate lets it.
 
     Evaluation is handed to workers as tasks; the driver says when a task is done. The distances are computed when the
-    result is merged, which is the same as computing them when the worker does.
+    result is merged, which is the same as computing them when the worker does, unless real workers are there
+    (``leave_evaluation``).
 
     Parameters
     ----------
@@ -157,6 +159,7 @@ class EagerSearch(GraphSearch):
         self._gate_policy = gate_policy
         self._verification_policy = verification_policy
         self._next_task = 0
+        self._evaluates = True
 
     @property
     def compiled_kind(self) -> int | None:
@@ -167,6 +170,17 @@ class EagerSearch(GraphSearch):
     def python_policy(self) -> Callable | None:
         """The policy in Python, if there is one: a search with one has no kernel for all that it decides."""
         return self._gate_policy or self._verification_policy
+
+    def leave_evaluation(self, growth: Callable[[], AbstractContextManager]) -> None:
+        """Only merge from now on: workers compute the distances of a task before it is told as completed.
+
+        Parameters
+        ----------
+        growth : callable
+            Gives a context in which no worker touches the state, to enlarge its arrays in.
+        """
+        self._evaluates = False
+        self._growth = growth
 
     def prepare(self, query_index: int) -> None:
         """Empty the state and enter the start node; the first decision is the caller's."""
@@ -190,7 +204,7 @@ class EagerSearch(GraphSearch):
             self._growing(receive, self._index_handle, self._query, tags, starts, len(tags))
         if tasks:
             numbers = np.array(tasks, np.int64)
-            self._growing(merge_tasks, self._index_handle, self._query, numbers, len(numbers), True)
+            self._growing(merge_tasks, self._index_handle, self._query, numbers, len(numbers), self._evaluates)
         step = self._decide(Work())
         # After the decision, which takes in lists itself where they came with whole records.
         lists, neighbors, merged, exact, insertions = (self._state.numbers[WORK] - before).tolist()

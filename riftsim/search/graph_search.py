@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
@@ -87,6 +88,8 @@ class GraphSearch:
         self._query = queries[0]
         self._true_ids = true_ids
         self._starts: dict[int, int] = {}
+        self._landing: tuple[int, int] | None = None
+        self._growth: Callable[[], AbstractContextManager] = nullcontext
         self._index_handle = index_handle(index)
         self._set_state(
             new_state(
@@ -131,9 +134,33 @@ class GraphSearch:
         """The evaluated queries."""
         return self._queries
 
+    @property
+    def landing_slots(self) -> int:
+        """Places that the reads of one query need where records land away from the memory nodes' own regions."""
+        return len(self._state.flight_tags)
+
+    def land_in(self, buffer: np.ndarray, first_bytes: int, slot_bytes: int) -> None:
+        """Take in records from a buffer that reads are copied to, not from the memory nodes' own regions.
+
+        A read lands in the slot of its tag modulo ``landing_slots``, which is its own until it was taken in.
+
+        Parameters
+        ----------
+        buffer : uint8 (bytes,)
+            The buffer, alive as long as the search.
+        first_bytes : int
+            Where the slots of this search begin in it.
+        slot_bytes : int
+            From one slot to the next.
+        """
+        self._landing = first_bytes, slot_bytes
+        self._index = self._index._replace(region=buffer)
+        self._index_handle = index_handle(self._index)
+
     def grow(self, demand: int) -> None:
         """Give the state the room that a kernel asked for."""
-        self._set_state(grown(self._state, demand))
+        with self._growth():
+            self._set_state(grown(self._state, demand))
 
     def prepare(self, query_index: int) -> None:
         """Empty the state and enter the start node; the first decision is the caller's."""
@@ -198,6 +225,11 @@ class GraphSearch:
         """Decode the chain that a kernel has written into the outbox."""
         requests = []
         for tag, node, kind, memory_node, offset, length in self._state.outbox[:count].tolist():
-            self._starts[tag] = int(self._index.region_bases[memory_node]) + offset
+            if self._landing is None:
+                start = int(self._index.region_bases[memory_node]) + offset
+            else:
+                first_bytes, slot_bytes = self._landing
+                start = first_bytes + tag % self.landing_slots * slot_bytes
+            self._starts[tag] = start
             requests.append(ReadRequest(tag, node, kind, memory_node, offset, length))
         return tuple(requests)
