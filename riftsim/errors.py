@@ -38,5 +38,9 @@ class ResultsError(RiftsimError):
     """A results directory that cannot be written or read."""
 
 
+class ClusterError(RiftsimError):
+    """A Dask cluster that cannot be reached, or whose workers would not give the same results."""
+
+
 class PluginError(RiftsimError):
     """A plug-in that is missing, ambiguous or does not keep its contract."""

@@ -47,6 +47,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add_experiment(run)
     run.add_argument("--out", metavar="DIR", type=Path, default=None, help="results folder (default: results/runs)")
     run.add_argument("--jobs", metavar="N", type=_positive, default=1, help="processes (default: 1)")
+    run.add_argument("--dask", metavar="ADDRESS", help="run the points on the Dask cluster of this scheduler instead")
+    run.add_argument(
+        "--retries", metavar="N", type=_count, default=0, help="try points that failed N more times (default: 0)"
+    )
     add_data_dir(run)
     add_json(run)
     run.add_argument("--no-plots", action="store_true", help="make no figures")
@@ -83,12 +87,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
+    return _whole_number(text, 1)
+
+
+def _count(text: str) -> int:
+    return _whole_number(text, 0)
+
+
+def _whole_number(text: str, least: int) -> int:
     try:
         value = int(text)
     except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of at least 1")
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of at least {least}")
     return value
 
 
@@ -170,6 +182,8 @@ def _run(options: argparse.Namespace) -> int:
         experiment,
         out=options.out or DEFAULT_OUT,
         jobs=options.jobs,
+        dask=options.dask,
+        retries=options.retries,
         data_dir=options.data_dir,
         reporter=reporter_for(sys.stderr),
     )

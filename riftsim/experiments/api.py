@@ -26,6 +26,7 @@ def run(
     set: Settings = (),
     out: str | Path = DEFAULT_OUT,
     jobs: int = 1,
+    dask: str | None = None,
     data_dir: str | Path | None = None,
 ) -> RunSet:
     """Run an experiment and return its runs; points that are recorded already are not run again.
@@ -40,6 +41,8 @@ def run(
         Results folder.
     jobs : int
         Processes. With more than one, a script needs the usual ``if __name__ == "__main__":``.
+    dask : str, optional
+        Address of the scheduler of a Dask cluster, which then runs the points instead of this machine.
     data_dir : path, optional
         Folder of larger data sets; default ``$RIFTSIM_DATA_DIR``.
 
@@ -50,13 +53,15 @@ def run(
 
     Raises
     ------
-    ConfigError, ResultsError
+    ConfigError, ResultsError, ClusterError
         Before any work.
     FailedPointsError
         After all points have run, naming those that failed.
     """
     experiment = load_experiment(source, set)
-    report = run_experiment(experiment, out=Path(out), jobs=jobs, data_dir=Path(data_dir) if data_dir else None)
+    report = run_experiment(
+        experiment, out=Path(out), jobs=jobs, dask=dask, data_dir=Path(data_dir) if data_dir else None
+    )
     if report.interrupted:
         raise KeyboardInterrupt
     failed = report.with_status("failed")

@@ -23,15 +23,18 @@ _GRACE_S = 5.0
 class WorkerDied:
     """In place of a result: the process that held the task ended."""
 
-    exit_code: int | None
+    reason: str
 
     def __str__(self) -> str:
-        code = self.exit_code
-        if code is not None and code < 0:
-            name = signal.Signals(-code).name
-            hint = " (out of memory?)" if name == "SIGKILL" else ""
-            return f"the worker process was ended by {name}{hint}"
-        return f"the worker process ended with exit code {code}"
+        return self.reason
+
+
+def _death(exit_code: int | None) -> WorkerDied:
+    if exit_code is not None and exit_code < 0:
+        name = signal.Signals(-exit_code).name
+        hint = " (out of memory?)" if name == "SIGKILL" else ""
+        return WorkerDied(f"the worker process was ended by {name}{hint}")
+    return WorkerDied(f"the worker process ended with exit code {exit_code}")
 
 
 @dataclass
@@ -82,7 +85,7 @@ def run_tasks(function: Callable[[Any], Any], tasks: Sequence[Any], jobs: int) -
                     result = connection.recv()
                 except (EOFError, OSError):
                     worker.process.join(_GRACE_S)
-                    result = WorkerDied(worker.process.exitcode)
+                    result = _death(worker.process.exitcode)
                     del workers[connection]
                     connection.close()
                     if waiting:

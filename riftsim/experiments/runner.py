@@ -4,8 +4,10 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -92,6 +94,8 @@ def run_experiment(
     *,
     out: Path = DEFAULT_OUT,
     jobs: int = 1,
+    dask: str | None = None,
+    retries: int = 0,
     data_dir: Path | None = None,
     reporter: Reporter | None = None,
     engine: Engine | None = None,
@@ -105,7 +109,11 @@ def run_experiment(
     out : path
         Results folder; the runs lie in ``<out>/<experiment>/``.
     jobs : int
-        Processes.
+        Processes on this machine.
+    dask : str, optional
+        Address of the scheduler of a Dask cluster, which then runs the points instead.
+    retries : int
+        How often a point that failed is tried again, after the others.
     data_dir : path, optional
         Folder of larger data sets.
     reporter : Reporter, optional
@@ -122,12 +130,19 @@ def run_experiment(
     ------
     ResultsError
         The results folder cannot be written or has no room; raised before any work.
+    ClusterError
+        The cluster cannot be used; raised before any work.
     """
     from riftsim.results import store
 
     if jobs < 1:
         raise ResultsError(f"jobs: found {jobs}, expected at least 1")
     reporter = reporter or Silent()
+    if dask is not None:  # workers have working folders of their own
+        out, data_dir = (
+            Path(out).absolute(),
+            data_dir and Path(data_dir).absolute(),
+        )
     folder = Path(out) / experiment.name
     require_writable(folder)
     outcomes: dict[str, Outcome] = {}
@@ -136,24 +151,43 @@ def run_experiment(
         if run is not None:
             outcomes[point.hash] = Outcome(point, "skipped", run.path)
     todo = [point for point in experiment.points if point.hash not in outcomes]
-    sweep = _Sweep(experiment, Path(out), jobs, data_dir, reporter, engine or Engine(), outcomes)
-    reporter.begin(len(experiment.points), len(outcomes))
     interrupted = False
-    try:
-        sweep.run(sweep.prepare(todo))
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        reporter.end()
+    with _processes(jobs, dask, folder) as run_all:
+        sweep = _Sweep(
+            experiment, Path(out), run_all, jobs > 1 or dask is not None, retries, data_dir, reporter,
+            engine or Engine(), outcomes,
+        )  # fmt: skip
+        reporter.begin(len(experiment.points), len(outcomes))
+        try:
+            sweep.run(sweep.prepare(todo))
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            reporter.end()
     ordered = [outcomes.get(point.hash, Outcome(point, "not run")) for point in experiment.points]
     return Report(experiment.name, folder, ordered, interrupted)
+
+
+RunTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
+"""``pool.run_tasks`` on given processes."""
+
+
+def _processes(jobs: int, dask: str | None, folder: Path) -> AbstractContextManager[RunTasks]:
+    if dask is None:
+        return nullcontext(partial(run_tasks, jobs=jobs))
+    from riftsim.experiments.cluster import cluster
+
+    return cluster(dask, folder)
 
 
 @dataclass
 class _Sweep:
     experiment: Experiment
     out: Path
-    jobs: int
+    run_all: RunTasks
+    several: bool
+    """Whether points run at the same time."""
+    retries: int
     data_dir: Path | None
     reporter: Reporter
     engine: Engine
@@ -177,7 +211,7 @@ class _Sweep:
                     self._finish(Outcome(point, "failed", None, message, details))
             else:
                 sound += group
-        if self.jobs > 1 and self.engine.compile is not None:
+        if self.several and self.engine.compile is not None:
             self._compile(sound)
         order = {point.hash: position for position, point in enumerate(self.experiment.points)}
         return sorted(sound, key=lambda point: order[point.hash])
@@ -194,15 +228,27 @@ class _Sweep:
                 resolve(self.engine.compile)(config, data_dir=self.data_dir, artifacts=ArtifactStore())
 
     def run(self, points: Sequence[Point]) -> None:
-        """Run points and collect their outcomes."""
+        """Run points and collect their outcomes; try again those that failed, as often as was asked for."""
+        for left in reversed(range(1 + self.retries)):
+            self._run_once(points, last=left == 0)
+            points = [point for point in points if self.outcomes[point.hash].status == "failed"]
+            if not points:
+                return
+            if left:
+                self.reporter.stage(f"trying {len(points)} failed point(s) again")
+
+    def _run_once(self, points: Sequence[Point], last: bool) -> None:
         name, engine = self.experiment.name, self.engine
         tasks = [PointTask(name, point, self.out, self.data_dir, engine.run_point) for point in points]
-        results = run_tasks(execute, tasks, self.jobs)
+        results = self.run_all(execute, tasks)
         try:
             for position, result in results:
                 if isinstance(result, WorkerDied):
                     result = failed(tasks[position], str(result))
-                self._finish(result)
+                if last or result.status != "failed":
+                    self._finish(result)
+                else:
+                    self.outcomes[result.point.hash] = result
         finally:
             results.close()
 

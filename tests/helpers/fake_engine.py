@@ -13,7 +13,7 @@ import numpy as np
 from riftsim.errors import DataError
 from riftsim.results.recorder import PointResult
 
-FAILS, CRASHES, BUG, HANGS = 1, 2, 3, 4
+FAILS, CRASHES, BUG, HANGS, HANGS_ONCE, FAILS_ONCE = 1, 2, 3, 4, 6, 7
 QUERIES, K = 20, 10
 PARTS = ("evaluation", "wait", "gate", "drain", "posting", "polling")
 
@@ -29,6 +29,10 @@ def run_point(config, *, data_dir, artifacts):
     if config.seed == HANGS:
         print("hanging", file=sys.stderr, flush=True)
         threading.Event().wait()
+    if config.seed == HANGS_ONCE and _first_time("hung"):
+        threading.Event().wait()
+    if config.seed == FAILS_ONCE and _first_time("failed"):
+        raise DataError("a file system that went away for a moment")
     rng = np.random.default_rng(config.search.L)
     parts = {name: rng.integers(1_000_000, 5_000_000, QUERIES) for name in PARTS}
     queries = {f"{name}_ps": values for name, values in parts.items()}
@@ -46,6 +50,15 @@ def run_point(config, *, data_dir, artifacts):
     }
     ids = np.tile(np.arange(K, dtype=np.int32), (QUERIES, 1))
     return PointResult(queries, ids, ids.astype(np.float32), None, {"driver": "sim", "pid": os.getpid()})
+
+
+def _first_time(what):
+    """Whether this has not happened yet; leaves the number of the process where it happens."""
+    marker = Path(f"{os.environ['FAKE_ENGINE_LOG']}.{what}")
+    if marker.exists():
+        return False
+    marker.write_text(str(os.getpid()), encoding="utf-8")
+    return True
 
 
 def prepare(config, *, data_dir, artifacts):

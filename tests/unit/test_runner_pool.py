@@ -24,9 +24,8 @@ def test_one_job_stays_in_this_process():
 
 def test_all_tasks_are_done_whatever_dies():
     results = dict(run_tasks(square, [1, -1, 2, -2, 3], 2))
-    assert results[1] == WorkerDied(3)
-    assert str(results[1]) == "the worker process ended with exit code 3"
-    assert str(results[3]) == "the worker process was ended by SIGKILL (out of memory?)"
+    assert results[1] == WorkerDied("the worker process ended with exit code 3")
+    assert results[3] == WorkerDied("the worker process was ended by SIGKILL (out of memory?)")
     assert [results[position][0] for position in (0, 2, 4)] == [1, 4, 9]
     assert os.getpid() not in [results[position][1] for position in (0, 2, 4)]
 

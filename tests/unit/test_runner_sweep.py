@@ -76,6 +76,21 @@ def test_what_fails_does_not_stop_the_others_and_is_tried_again(tmp_path, jobs, 
     assert statuses(run_experiment(experiment({"seed": [0, 5]}), out=tmp_path, engine=healthy)) == ["skipped"] * 2
 
 
+@pytest.mark.parametrize(("retries", "expected"), [(0, "failed"), (1, "complete")])
+def test_a_failed_point_is_tried_again_on_request(tmp_path, retries, expected):
+    seen = []
+
+    class Seen(runner.Silent):
+        def finished(self, outcome):
+            seen.append(outcome.status)
+
+    plan = experiment({"seed": [7, 0, 1]})
+    report = run_experiment(plan, out=tmp_path, retries=retries, engine=FAKE, reporter=Seen())
+    assert statuses(report) == [expected, "complete", "failed"]
+    assert sorted(seen) == sorted(statuses(report)), "each point is reported once"
+    assert len(store.failures(tmp_path, "test")) == statuses(report).count("failed")
+
+
 def test_artifacts_are_prepared_once_per_combination_before_the_points(tmp_path):
     plan = experiment({"index.R": [8, 13, 16], "search.L": [10, 20]})
     report = run_experiment(plan, out=tmp_path, jobs=2, engine=FAKE)
