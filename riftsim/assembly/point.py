@@ -18,6 +18,7 @@ from riftsim.computenode.drivers.local import run_local
 from riftsim.config.schema import ClosedLoad, ExperimentConfig, LocalDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
+from riftsim.results.trace import Trace, trace_of
 from riftsim.search.messages import Answer, Program
 from riftsim.search.progress import progress_of
 from riftsim.systems.alpha import Ratios
@@ -138,7 +139,7 @@ def run_point(
         order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
         answers = run_local(system.new_program, order.tolist(), on_progress)
         columns: dict[str, np.ndarray] = {}
-        windows = None
+        windows = trace = None
         facts["driver"] = "local"
     else:
         simulated = simulate(config, dataset, index, region, system, on_progress)
@@ -146,6 +147,9 @@ def run_point(
         answers = [run.answer for run in simulated.runs]
         columns = time_columns(simulated)
         windows = simulated.windows
+        trace = None
+        if simulated.trace is not None:
+            trace = trace_of(simulated.trace, simulated.runs[0].ordinal)
         if windows:
             facts["states"] = mean_states(windows, columns)
         facts |= {"driver": "sim", "qps": simulated.throughput_qps, **simulated.facts}
@@ -158,7 +162,7 @@ def run_point(
         "cpu_s": ended[1] - ready[1],
         "query_states": _state_facts(programs),
     }
-    return _result(config, dataset, index, order, answers, columns, windows, facts)
+    return _result(config, dataset, index, order, answers, columns, windows, facts, trace)
 
 
 def _remembering_programs(system: System) -> tuple[System, list[Program]]:
@@ -187,6 +191,7 @@ def _result(
     columns: dict[str, np.ndarray],
     windows: dict[str, np.ndarray] | None,
     facts: dict,
+    trace: Trace | None,
 ) -> PointResult:
     ids = np.stack([answer.ids for answer in answers])
     if index.ids is not None:
@@ -196,4 +201,4 @@ def _result(
     strict, with_ties = recall(ids, dataset.truth.take(order), config.search.k, dataset.base, dataset.queries[order])
     queries = {"query": order.astype(np.int64), **columns, **counts, "recall": strict, "recall_ties": with_ties}
     facts["progress"] = progress_of([answer.trail for answer in answers if answer.trail is not None])
-    return PointResult(queries, ids, np.stack([answer.distances for answer in answers]), windows, facts)
+    return PointResult(queries, ids, np.stack([answer.distances for answer in answers]), windows, facts, trace)

@@ -11,7 +11,7 @@ from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import CpuBudget
-from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig
+from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig, TraceConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
 from riftsim.memnode.region import Region
@@ -72,11 +72,29 @@ def simulate(
         sample_ps=round(config.driver.sample_us * PS_PER_US),
         seed=config.seed,
         on_progress=on_progress,
+        traced=traced_arrivals(config.driver.trace, warmup, measured),
     )
     facts = {**run.facts, "engine": engine, "workers": simulated.budget.workers}
     if isinstance(load, BurstLoad):
         facts["burst"] = {"start_ps": burst_ps[0], "end_ps": burst_ps[1]}
     return replace(run, facts=facts)
+
+
+def traced_arrivals(trace: TraceConfig | None, warmup: int, measured: int) -> range | None:
+    """Numbers of arrival of the measured queries to be traced; None for none.
+
+    Raises
+    ------
+    ConfigError
+        If there are fewer measured queries.
+    """
+    if trace is None:
+        return None
+    if trace.first >= measured:
+        raise ConfigError(
+            f"driver.trace.first: found {trace.first}, expected less than the {measured} measured queries"
+        )
+    return range(warmup + trace.first, warmup + min(measured, trace.first + trace.queries))
 
 
 def engine_of(asked: str, cluster: SimulatedCluster, system: System) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from riftsim.controller.protocol import Controller, ControlView
+from riftsim.controller.protocol import Controller, ControlView, SetPoint
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Balancer:
         Workers of the pool without a task.
     allow : callable
         ``allow(slot, allowance)``: tells the pool of a new T_q.
+    on_control : callable
+        ``on_control(query, view, point)``: told what the controller saw of a query and what it decided.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class Balancer:
         *,
         free_workers: Callable[[], int],
         allow: Callable[[int, int], None],
+        on_control: Callable[[Any, ControlView, SetPoint], None] = lambda query, view, point: None,
     ):
         self._balancing = balancing
         self._active = active
         self._free_workers = free_workers
         self._allow = allow
+        self._on_control = on_control
         self._lists = 0
 
     def count(self, run: BalancedQuery, lists: int) -> int:
@@ -89,8 +93,10 @@ class Balancer:
             if counters is None:
                 continue
             unfinished, generated, window = counters()
-            point = self._balancing.controller.decide(ControlView(unfinished, generated, run.allowance, window, free))
+            view = ControlView(unfinished, generated, run.allowance, window, free)
+            point = self._balancing.controller.decide(view)
             run.program.apply(point.window)
+            self._on_control(run, view, point)
             run.defer_ratio = unfinished / generated if generated else 0.0
             free -= max(0, point.allowance - run.allowance)
             if point.allowance != run.allowance:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.balancing import Balancer, Balancing
 from riftsim.computenode.costs import CpuModel
+from riftsim.computenode.recorder import Note, note_nothing
 from riftsim.computenode.run import MainThread, QueryRun
 from riftsim.computenode.workers import PooledTask, WorkerPool
+from riftsim.controller.protocol import ControlView, SetPoint
 from riftsim.errors import ProtocolError
+from riftsim.kernels import engine_trace as trace
 from riftsim.rdma.servers import QueuePair
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import EvaluationTask, Program, ReadRequest, Step
@@ -55,6 +58,10 @@ class CpuBudget:
         return self.threads if self.dynamic else self.threads - self.workers
 
 
+def _no_counters() -> tuple[int, int, int]:
+    return 0, 0, 0
+
+
 class ComputeNode:
     """Admission, main threads and workers of one compute node.
 
@@ -75,6 +82,8 @@ class ComputeNode:
         Makes a search program; programs are reused.
     on_finish : callable
         Told of every finished query.
+    note : callable
+        Writes down what happens to traced queries.
     """
 
     def __init__(
@@ -90,6 +99,7 @@ class ComputeNode:
         signal_last_only: bool,
         new_program: Callable[[], Program],
         on_finish: Callable[[QueryRun], None],
+        note: Note = note_nothing,
     ):
         self._calendar = calendar
         self._network = network
@@ -100,6 +110,7 @@ class ComputeNode:
         self._signal_last_only = signal_last_only
         self._new_program = new_program
         self._on_finish = on_finish
+        self._note = note
         self._idle_programs: list[Program] = []
         self._free_slots: list[int] = []
         self._slots = 0
@@ -117,9 +128,14 @@ class ComputeNode:
             on_release=self._core_released,
             on_backlog=self._help,
             busy_cores=lambda: self.busy_cores,
+            note=note,
         )
         self._balancer = Balancer(
-            balancing, self.active, free_workers=lambda: self.pool.workers - self.pool.busy, allow=self.pool.allow
+            balancing,
+            self.active,
+            free_workers=lambda: self.pool.workers - self.pool.busy,
+            allow=self.pool.allow,
+            on_control=self._note_control,
         )
         self._threads = [MainThread(index, self.wake) for index in range(budget.main_threads)]
         for thread in self._threads:
@@ -225,6 +241,7 @@ class ComputeNode:
         self.pool.open_slot(run.slot, run.allowance)
         self.active[run.ordinal] = run
         run.idle_from_ps = run.start_ps
+        self._note(trace.START, run.ordinal, thread.index, self._node, run.arrival_ps, run.start_ps)
         return self._carry_out(thread, run, run.program.start(run.query), run.start_ps)
 
     def _poll(self, thread: MainThread) -> int:
@@ -232,8 +249,10 @@ class ComputeNode:
         seen: dict[int, tuple[list[int], list[int]]] = {}
         for tag in thread.completions:
             seen.setdefault(tag >> _TAG_BITS, ([], []))[0].append(tag & _TAG_MASK)
+            self._note(trace.SEEN, tag >> _TAG_BITS, tag & _TAG_MASK, self._calendar.now)
         for task in thread.evaluated:
             seen.setdefault(task.ordinal, ([], []))[1].append(task.number)
+            self._note(trace.MERGED, task.ordinal, task.number, self._calendar.now)
         poll_ps = self._cpu.poll_ps(thread.entries)
         thread.completions.clear()
         thread.entries = 0
@@ -244,6 +263,7 @@ class ComputeNode:
             share_ps = poll_ps // len(seen)
             run.polling_ps += share_ps
             run.leave_idle(at_ps - share_ps)
+            self._note(trace.POLLED, ordinal, thread.index, at_ps - share_ps, at_ps)
             at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps)
         return at_ps
 
@@ -270,17 +290,19 @@ class ComputeNode:
         run.evaluation_ps += took_ps
         run.idle_from_ps = now_ps + took_ps
         thread.evaluated.append(task)
+        self._note(trace.RUN_BY_MAIN, run.ordinal, task.number, now_ps, now_ps + took_ps, task.neighbors)
         return now_ps + took_ps
 
     def _carry_out(self, thread: MainThread, run: QueryRun, step: Step, from_ps: int) -> int:
         """Charge a step to the thread from a time on; return when it is done with it."""
         work_ps = self._cpu.work_ps(step.work, self.busy_cores)
         run.evaluation_ps += work_ps
-        at_ps = from_ps + work_ps
+        computed_ps = at_ps = from_ps + work_ps
         if step.chain:
             posted_ps = self._post(thread, run, step.chain, at_ps)
             run.posting_ps += posted_ps - at_ps
             at_ps = posted_ps
+        posted_ps = at_ps
         if step.tasks:
             self._calendar.at(
                 at_ps,
@@ -299,6 +321,11 @@ class ComputeNode:
         run.blocked = step.blocked
         if step.done:
             self._calendar.at(at_ps, EventKind.FINISH, self._node, run.ordinal, 0, self._finish, (thread, run))
+        unfinished, _, window = getattr(run.program, "counters", _no_counters)()
+        how = step.blocked + trace.DONE * step.done
+        self._note(
+            trace.STEP, run.ordinal, thread.index, from_ps, computed_ps, posted_ps, at_ps, how, unfinished, window
+        )
         return at_ps
 
     # ------------------------------------------------------------ posting and handing over
@@ -310,6 +337,8 @@ class ComputeNode:
             mine = [request for request in requests if request.memory_node == memory_node]
             if not mine:
                 continue
+            for read in mine:
+                self._note(trace.POSTED, run.ordinal, read.tag, read.node, read.kind, memory_node)
             at_ps += self._cpu.post_ps(len(mine))
             last = mine[-1] if self._signal_last_only else None
             chain = Chain(
@@ -337,4 +366,18 @@ class ComputeNode:
         thread, run, tasks = handed
         self.pool.submit(
             [PooledTask(run.slot, run.ordinal, task.number, task.neighbors, thread.task_done) for task in tasks]
+        )
+
+    def _note_control(self, run: QueryRun, view: ControlView, point: SetPoint) -> None:
+        self._note(
+            trace.CONTROL,
+            run.ordinal,
+            0,
+            self._calendar.now,
+            view.unfinished,
+            view.generated,
+            view.allowance,
+            point.allowance,
+            view.window,
+            point.window,
         )

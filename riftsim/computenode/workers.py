@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.costs import CpuModel
+from riftsim.computenode.recorder import Note, note_nothing
+from riftsim.kernels import engine_trace as trace
 from riftsim.kernels.pool import next_task
 
 # The Python engine calls the kernel's source, a compiled engine the kernel.
@@ -49,6 +51,8 @@ class WorkerPool:
         Told the queries (numbers of arrival) of tasks that no worker could take just now, oldest first.
     busy_cores : callable
         Cores busy at this moment, for the contention of memory bandwidth.
+    note : callable
+        Writes down what happens to traced queries.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class WorkerPool:
         on_release: Callable[[], None],
         on_backlog: Callable[[list[int]], None],
         busy_cores: Callable[[], int],
+        note: Note = note_nothing,
     ):
         self.workers = workers
         self.busy = 0
@@ -74,6 +79,7 @@ class WorkerPool:
         self._on_release = on_release
         self._on_backlog = on_backlog
         self._busy_cores = busy_cores
+        self._note = note
         self._queue: list[PooledTask] = []
         self._slots: list[int] = []
         self._running: list[int] = []
@@ -107,6 +113,8 @@ class WorkerPool:
         """Queue tasks that a main thread has just handed over."""
         self._queue += tasks
         self._slots += [task.slot for task in tasks]
+        for task in tasks:
+            self._note(trace.QUEUED, task.ordinal, task.number, self._calendar.now)
         self.look()
 
     def take_back(self, slots: set[int]) -> PooledTask | None:
@@ -140,8 +148,10 @@ class WorkerPool:
             self._running[task.slot] += 1
             took_ps = self._cpu.task_ps(task.neighbors, self._busy_cores())
             self.busy_ps += took_ps
+            now_ps = self._calendar.now
+            self._note(trace.RUN_BY_WORKER, task.ordinal, task.number, now_ps, now_ps + took_ps, task.neighbors)
             self._calendar.at(
-                self._calendar.now + took_ps,
+                now_ps + took_ps,
                 EventKind.EVALUATED,
                 self._node,
                 task.ordinal,

@@ -41,6 +41,8 @@ def config_hash(config: ExperimentConfig) -> str:
     """
     plain = to_plain(config)
     decisive = {key: value for key, value in plain.items() if key not in _PRESENTATION}
+    if decisive["driver"].get("trace") is None:  # a run that traces nothing is the run that could not
+        decisive["driver"].pop("trace", None)
     decisive["hardware"] = _file_identity(config.hardware, "hardware")
     decisive["dataset"]["name"] = _file_identity(config.dataset.name, "datasets")
     if "path" in decisive["index"]:

@@ -351,6 +351,15 @@ class LocalDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="local
     """Every read completes at once: recall and counts, no clock."""
 
 
+class TraceConfig(Block, kw_only=True, frozen=True):
+    """Write down, for some queries, everything that happens to them."""
+
+    first: NonNegative = 0
+    """Of the measured queries, the first that is traced."""
+    queries: Positive = 16
+    """How many from there on; each takes about half a megabyte of memory and a tenth of it on disk."""
+
+
 class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
     """The latency model on an event calendar."""
 
@@ -359,6 +368,8 @@ class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
     the compiled one where it can."""
     sample_us: Annotated[float, Meta(ge=0.0)] = 0.0
     """Record the state of the compute nodes every so many microseconds of simulated time; 0 records none."""
+    trace: TraceConfig | None = None
+    """Queries whose timelines are recorded (`riftsim trace`); by default none."""
 
 
 DriverConfig = LocalDriver | SimDriver

@@ -2,6 +2,7 @@
 
 from riftsim.kernels import engine_events as events
 from riftsim.kernels import engine_tables as t
+from riftsim.kernels import engine_trace as trace
 from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
@@ -77,6 +78,7 @@ def hand_over(handle, slot):
     for i in range(query[t.S_HANDED_COUNT]):
         slots[tail] = slot
         numbers[tail] = query[t.S_HANDED_FIRST] + i
+        trace.note(handle, trace.QUEUED, query[t.S_ORDINAL], numbers[tail], t.vector(handle, t.RUN)[t.NOW])
         tail += 1
     node[t.POOL_TAIL] = tail
     look(handle, number)
@@ -156,13 +158,16 @@ def _start_tasks(handle, number):
         slot, task = remove_task(handle, number, node[t.POOL_HEAD] + at)
         node[t.POOL_BUSY] += 1
         running[slot] += 1
+        length = task_length(handle, slot, task)
         took = settings[t.HANDOVER_PS] + prices.contended_ps(
-            task_length(handle, slot, task) * settings[t.COMPACT_PS],
+            length * settings[t.COMPACT_PS],
             settings[t.CONTENTION_PERMILLE],
             busy_cores(node),
         )
         node[t.POOL_BUSY_PS] += took
-        schedule(handle, run[t.NOW] + took, events.EVALUATED, number, queries[slot, t.S_ORDINAL], task, slot)
+        ordinal = queries[slot, t.S_ORDINAL]
+        schedule(handle, run[t.NOW] + took, events.EVALUATED, number, ordinal, task, slot)
+        trace.note(handle, trace.RUN_BY_WORKER, ordinal, task, run[t.NOW], run[t.NOW] + took, length)
 
 
 @kernel

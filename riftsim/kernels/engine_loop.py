@@ -11,6 +11,7 @@ from riftsim.kernels.engine_admission import arrival, finish, is_complete
 from riftsim.kernels.engine_cores import evaluated, hand_over, has_room_for_tasks, take
 from riftsim.kernels.engine_events import close_gap, schedule
 from riftsim.kernels.engine_network import complete, doorbell, respond, ring, send, start_next, take_response
+from riftsim.kernels.engine_trace import has_room
 from riftsim.kernels.engine_turn import begin_turn, evaluated_query, go_on
 
 # What the loop answers; below 0 are the demands of a query's state (``GROW_...`` of ``kernels.query``).
@@ -22,7 +23,8 @@ GROW_HEAP = 4
 GROW_POOL = 5
 GROW_EVALUATED = 6
 LOG_FULL = 7
-SAME_PLACE = 8  # two events have the same place in the order
+TRACE_FULL = 8
+SAME_PLACE = 9  # two events have the same place in the order
 
 
 @kernel
@@ -49,6 +51,7 @@ def run_events(handle, queries, index):
     log = t.table(handle, t.LOG, t.LOG_COLUMNS)
     threads = t.table(handle, t.THREADS, t.THREAD_COLUMNS)
     logs = log.shape[0] > 0
+    traces = run[t.TRACE_STOP] > 0
     while True:
         if run[t.TURN_THREAD] >= 0:
             demand = go_on(handle, queries, index)
@@ -66,6 +69,8 @@ def run_events(handle, queries, index):
             return GROW_HEAP
         if logs and run[t.LOGGED] == log.shape[0]:
             return LOG_FULL
+        if traces and not has_room(handle):
+            return TRACE_FULL
         if kind == events.THREAD:
             if threads[about, t.T_STARTING] > 0 and run[t.PREPARED] < 0:
                 _ask_for_start(handle, about)

@@ -7,6 +7,7 @@ import numpy as np
 
 from riftsim.kernels import engine_events as events
 from riftsim.kernels import engine_tables as t
+from riftsim.kernels import engine_trace as trace
 from riftsim.kernels import prices
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.addresses import array_at
@@ -35,6 +36,7 @@ def ring(handle, first):
     while at >= 0:
         places[qp[t.Q_POSTED] & mask] = at
         qp[t.Q_POSTED] += 1
+        trace.note(handle, trace.RUNG, query, reads[at, t.R_TAG], now)
         if settings[t.IS_FREE]:
             schedule(handle, now, events.COMPLETION, node, query, reads[at, t.R_TAG], number)
         at = reads[at, t.R_NEXT]
@@ -71,6 +73,7 @@ def doorbell(handle, number):
     while True:
         read = places[qp[t.Q_FETCHED] & mask]
         qp[t.Q_FETCHED] += 1
+        trace.note(handle, trace.FETCHED, reads[read, t.R_QUERY], reads[read, t.R_TAG], t.vector(handle, t.RUN)[t.NOW])
         if reads[read, t.R_NEXT] < 0:
             break
     _admit(handle, number)
@@ -89,8 +92,10 @@ def _admit(handle, number):
         read = places[qp[t.Q_ADMITTED] & mask]
         qp[t.Q_ADMITTED] += 1
         qp[t.Q_FREE_SLOTS] -= 1
-        done = max(qp[t.Q_FREE], now) + settings[t.QP_SERVICE_PS]
+        start = max(qp[t.Q_FREE], now)
+        done = start + settings[t.QP_SERVICE_PS]
         qp[t.Q_FREE] = done
+        trace.note(handle, trace.ADMITTED, reads[read, t.R_QUERY], reads[read, t.R_TAG], now, start, done)
         schedule(handle, done, events.SEND, node, reads[read, t.R_QUERY], reads[read, t.R_TAG], number)
 
 
@@ -150,6 +155,7 @@ def _serve(handle, node, read):
     nic[t.PROCESSING_BUSY] += service
     nic[t.EGRESS_FREE] = max(nic[t.EGRESS_FREE], done) + settings[t.REQUEST_WIRE_PS]
     arrival = nic[t.EGRESS_FREE] + settings[t.TRANSIT_PS]
+    trace.note(handle, trace.SERVED, row[t.R_QUERY], row[t.R_TAG], now, done, nic[t.EGRESS_FREE], arrival)
     _fetch(settings, row[t.R_START], t.table(handle, t.READ_PRICES, t.PRICE_COLUMNS)[row[t.R_KIND], t.PRICE_BYTES])
     if settings[t.COMPUTE_NODES] == 1:  # fed by one FIFO link: no event is needed to find out who comes first
         respond(handle, read, arrival)
@@ -180,15 +186,18 @@ def respond(handle, read, arrival_ps):
 
     start = max(memory[t.M_PROCESSING_FREE], arrival_ps) + settings[t.RESPONDER_SERVICE_PS]
     memory[t.M_PROCESSING_FREE] = start
+    processed = start
 
     start = max(memory[t.M_PCIE_FREE], start)
     memory[t.M_PCIE_FREE] = start + pcie_whole
+    fetching = start
     start += settings[t.PCIE_READ_PS]
     head = start + price[t.PCIE_FIRST]
     tail = start + pcie_whole
 
     start = max(memory[t.M_EGRESS_FREE], head)
     memory[t.M_EGRESS_FREE] = start + wire_whole
+    trace.note(handle, trace.RESPONDED, row[t.R_QUERY], row[t.R_TAG], arrival_ps, processed, fetching, head, start)
     transit = settings[t.TRANSIT_PS]
     row[t.R_TAIL] = prices.tail_ps(start, wire_whole, tail, price[t.WIRE_LAST]) + transit
     if settings[t.MEMORY_NODES] == 1:  # likewise
@@ -213,6 +222,7 @@ def take_response(handle, read, arrival_ps):
     nic[t.INGRESS_BUSY] += wire_whole
 
     start = max(nic[t.INGRESS_FREE], arrival_ps)
+    taking = start
     nic[t.INGRESS_FREE] = start + wire_whole
     head = start + price[t.WIRE_FIRST]
     tail = max(start + wire_whole, row[t.R_TAIL])
@@ -226,8 +236,10 @@ def take_response(handle, read, arrival_ps):
         done += prices.tail_excess_ps(
             settings[t.TYPICAL_PS], settings[t.P99_PERMILLE], settings[t.P999_PERMILLE], uniform
         )
+    written = done
     done = max(done, qp[t.Q_COMPLETION])  # a reliable connection completes in order
     qp[t.Q_COMPLETION] = done
+    trace.note(handle, trace.TAKEN, row[t.R_QUERY], row[t.R_TAG], arrival_ps, taking, start, written, done)
     schedule(handle, done, events.COMPLETION, node, row[t.R_QUERY], row[t.R_TAG], number)
 
 
@@ -254,6 +266,8 @@ def complete(handle, number):
         while qp[t.Q_SHOWN] < qp[t.Q_DONE]:
             visible[thread[t.T_COMPLETIONS]] = places[qp[t.Q_SHOWN] & mask]
             thread[t.T_COMPLETIONS] += 1
+            shown = t.table(handle, t.READS, t.READ_COLUMNS)[places[qp[t.Q_SHOWN] & mask]]
+            trace.note(handle, trace.VISIBLE, shown[t.R_QUERY], shown[t.R_TAG], now)
             qp[t.Q_SHOWN] += 1
         if not thread[t.T_BUSY]:
             wake(handle, number_of_thread)

@@ -4,6 +4,7 @@ import numpy as np
 
 from riftsim.kernels import engine_events as events
 from riftsim.kernels import engine_tables as t
+from riftsim.kernels import engine_trace as trace
 from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
@@ -41,10 +42,12 @@ def carry_out(handle, index, slot, requests, tasks, blocked, done):
     )
     query[t.S_EVALUATION] += took
     at = run[t.TURN_AT] + took
+    computed = at
     if requests > 0:
         posted = _post(handle, index, slot, requests, at)
         query[t.S_POSTING] += posted - at
         at = posted
+    posted = at
     if tasks > 0:
         query[t.S_HANDED_FIRST] = query[t.S_NEXT_TASK]
         query[t.S_HANDED_COUNT] = tasks
@@ -58,7 +61,23 @@ def carry_out(handle, index, slot, requests, tasks, blocked, done):
     query[t.S_BLOCKED] = blocked
     if done:
         schedule(handle, at, events.FINISH, number, ordinal, t.NOTHING, slot)
+    if trace.traced(handle, ordinal):
+        _note_step(handle, slot, run[t.TURN_AT], computed, posted, at, blocked + trace.DONE * done)
     run[t.TURN_AT] = at
+
+
+@kernel
+def _note_step(handle, slot, from_ps, computed, posted, until, how):
+    query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
+    settings = t.vector(handle, t.SETTINGS)
+    thread = query[t.S_THREAD] % settings[t.THREADS_PER_NODE]
+    unfinished = window = t.NOTHING
+    if settings[t.SEARCH] == t.SEARCH_EAGER:
+        numbers = state_of(t.grid(handle, t.HANDLES)[slot]).numbers
+        unfinished, window = numbers[q.UNFINISHED], numbers[q.WINDOW]
+    trace.note(
+        handle, trace.STEP, query[t.S_ORDINAL], thread, from_ps, computed, posted, until, how, unfinished, window
+    )
 
 
 @kernel
@@ -94,6 +113,7 @@ def _post(handle, index, slot, requests, from_ps):
                 reads[last, t.R_NEXT] = number
             last = number
             count += 1
+            trace.note(handle, trace.POSTED, ordinal, out[q.OUT_TAG], out[q.OUT_NODE], out[q.OUT_KIND], memory_node)
         if count > 0:
             reads[last, t.R_SIGNALED] = 1
             at += prices.post_ps(count, settings[t.BUILD_WR_PS], settings[t.RING_PS])
@@ -147,6 +167,7 @@ def _control(handle, slot, free):
     unfinished, generated = numbers[q.UNFINISHED], numbers[q.GENERATED]
     query[t.S_DEFER_UNFINISHED] = unfinished
     query[t.S_DEFER_GENERATED] = generated
+    window_before, allowance_before = numbers[q.WINDOW], allowances[slot]
     if settings[t.BALANCE] == BALANCE_DEFER_RATIO:
         allowance, window = defer_ratio_step(
             unfinished,
@@ -167,4 +188,17 @@ def _control(handle, slot, free):
             allowances[slot] = allowance
             look(handle, query[t.S_NODE])
     numbers[q.GENERATED] = 0
+    trace.note(
+        handle,
+        trace.CONTROL,
+        query[t.S_ORDINAL],
+        t.NOTHING,
+        t.vector(handle, t.RUN)[t.NOW],
+        unfinished,
+        generated,
+        allowance_before,
+        allowances[slot],
+        window_before,
+        numbers[q.WINDOW],
+    )
     return settings[t.CONTROL_PS], granted

@@ -44,7 +44,8 @@ LOG = 27  # (capacity, 3): events as they ran; empty when off
 PRICES = 28  # (WORK_COLUMNS,): of a unit of each kind of work
 READ_PRICES = 29  # (3, PRICE_COLUMNS): by kind of read
 SCRATCH = 30  # (SCRATCH_ROWS, most reads or tasks of a poll)
-TABLES = 31
+TRACE = 31  # (capacity, TRACE_COLUMNS): rows of ``engine_trace``; empty when off
+TABLES = 32
 
 NOTHING = 0
 """Zero for arguments and first values: numba compiles a callee once more for a literal one."""
@@ -78,7 +79,11 @@ TURN_STARTS = 24  # whether the turn starts a query
 BEFORE = 25  # five counters of the query's work when its item began
 TURN_CLOSED = 30  # GATE_CLOSED before the decision
 GAP = 31  # whether the first place of the heap is free: its event runs, and the next to be scheduled takes it
-RUN_COLUMNS = 32
+TRACED = 32  # rows of TRACE in use
+TRACE_FIRST = 33  # arrivals that are traced: from this one
+TRACE_STOP = 34  # to before this one
+TRACE_MARGIN = 35  # rows that one event may write
+RUN_COLUMNS = 36
 
 # ---- SETTINGS
 SEARCH = 0  # which search the queries are
@@ -148,6 +153,7 @@ E_QUERY = 2  # query << 32 | tag
 E_ABOUT = 3
 EVENT_COLUMNS = 4
 LOG_COLUMNS = 3
+TRACE_COLUMNS = 10
 
 # ---- NODES
 BUSY_THREADS = 0

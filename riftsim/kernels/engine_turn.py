@@ -5,6 +5,7 @@ ask for a larger state at some stages; the turn then stops with that demand, and
 """
 
 from riftsim.kernels import engine_tables as t
+from riftsim.kernels import engine_trace as trace
 from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
@@ -96,6 +97,8 @@ def _start(handle, thread):
     run[t.TURN_ITEMS] = 1
     run[t.TURN_AT] = run[t.NOW]
     t.grid(handle, t.SCRATCH)[t.X_SLOTS, 0] = slot
+    at = thread % settings[t.THREADS_PER_NODE]
+    trace.note(handle, trace.START, query[t.S_ORDINAL], at, number, query[t.S_ARRIVAL], run[t.NOW])
 
 
 @kernel(inline=True)
@@ -117,9 +120,13 @@ def _poll(handle, thread):
     entries = 0
     for i in range(row[t.T_COMPLETIONS]):
         items = _add_once(slots, items, visible[i] // settings[t.SLOT_READS])
-        entries += t.table(handle, t.READS, t.READ_COLUMNS)[visible[i], t.R_SIGNALED]
+        read = t.table(handle, t.READS, t.READ_COLUMNS)[visible[i]]
+        entries += read[t.R_SIGNALED]
+        trace.note(handle, trace.SEEN, read[t.R_QUERY], read[t.R_TAG], run[t.NOW])
     for i in range(row[t.T_EVALUATED]):
         items = _add_once(slots, items, done[2 * i])
+        ordinal = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[done[2 * i], t.S_ORDINAL]
+        trace.note(handle, trace.MERGED, ordinal, done[2 * i + 1], run[t.NOW])
     run[t.TURN_STARTS] = 0
     run[t.TURN_ITEMS] = items
     run[t.TURN_POLL] = prices.poll_ps(entries, settings[t.POLL_ONCE_PS], settings[t.CQE_PS])
@@ -156,8 +163,9 @@ def _evaluate(handle, thread, number, place):
     settings = t.vector(handle, t.SETTINGS)
     now = t.vector(handle, t.RUN)[t.NOW]
     slot, task = remove_task(handle, number, place)
+    length = task_length(handle, slot, task)
     took = prices.contended_ps(
-        task_length(handle, slot, task) * settings[t.COMPACT_PS],
+        length * settings[t.COMPACT_PS],
         settings[t.CONTENTION_PERMILLE],
         busy_cores(t.table(handle, t.NODES, t.NODE_COLUMNS)[number]),
     )
@@ -166,6 +174,7 @@ def _evaluate(handle, thread, number, place):
     query[t.S_EVALUATION] += took
     query[t.S_IDLE_FROM] = now + took
     note_evaluated(handle, thread, slot, task)
+    trace.note(handle, trace.RUN_BY_MAIN, query[t.S_ORDINAL], task, now, now + took, length)
     return now + took
 
 
@@ -272,6 +281,8 @@ def _open_item(handle, slot):
     share = run[t.TURN_POLL] // run[t.TURN_ITEMS]
     query[t.S_POLLING] += share
     _leave_idle(query, run[t.TURN_AT] - share)
+    thread = query[t.S_THREAD] % settings[t.THREADS_PER_NODE]
+    trace.note(handle, trace.POLLED, query[t.S_ORDINAL], thread, run[t.TURN_AT] - share, run[t.TURN_AT])
     for i in range(5):
         run[t.BEFORE + i] = numbers[q.LISTS + i]
     run[t.TURN_STAGE] = _STAGE_RECEIVE

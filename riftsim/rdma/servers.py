@@ -135,8 +135,8 @@ class QueuePair:
     rung, waiting, processing, in_flight : deque
         In posting order: chains whose doorbell is on its way, reads that wait for a slot, reads in the queue pair's own
         processing, reads after it. First in, first out through all of them.
-    covered : list of int
-        Tags of completed unsignalled reads, not yet visible.
+    covered : list
+        Completed unsignalled reads, not yet visible.
     doorbell_ps, free_ps, completion_ps : int
         When the last chain is known to the NIC, the queue pair's processing is free, the last read completes.
     """
@@ -165,5 +165,5 @@ class QueuePair:
         self.waiting: deque = deque()
         self.processing: deque = deque()
         self.in_flight: deque = deque()
-        self.covered: list[int] = []
+        self.covered: list = []
         self.doorbell_ps = self.free_ps = self.completion_ps = 0

@@ -17,10 +17,12 @@ together with it, which gives the same times. A stage begins to serve a message 
 stage before, and is taken for the whole message; ``costs.tail_ps`` follows the last packet.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.errors import ConfigError, ProtocolError
+from riftsim.kernels import engine_trace as trace
 from riftsim.rdma.costs import (
     framed_bytes,
     last_packet_bytes,
@@ -41,6 +43,7 @@ _REQUEST = int(EventKind.REQUEST)
 _NIC_START = int(EventKind.NIC_START)
 _SEND = int(EventKind.SEND)
 _DOORBELL = int(EventKind.DOORBELL)
+_TAG_OF_SEARCH = (1 << 24) - 1  # a work request's tag carries the query above the tag that its search gave
 
 
 class ReadPrices:
@@ -93,6 +96,8 @@ class SimulatedNetwork:
         How many there are; each has one NIC with one link.
     seed : int
         Of the random tails; without effect unless the profile asks for tails.
+    note : callable or None
+        ``note(kind, query, tag, *times)`` writes down what happens to reads, see ``kernels.engine_trace``.
 
     Attributes
     ----------
@@ -101,13 +106,20 @@ class SimulatedNetwork:
     """
 
     def __init__(
-        self, calendar: Calendar, profile: HardwareProfile, compute_nodes: int, memory_nodes: int, seed: int = 0
+        self,
+        calendar: Calendar,
+        profile: HardwareProfile,
+        compute_nodes: int,
+        memory_nodes: int,
+        seed: int = 0,
+        note: Callable[..., None] | None = None,
     ) -> None:
         self.calendar = calendar
         self.costs = profile.network
         self.compute = [ComputeNic(node) for node in range(compute_nodes)]
         self.memory = [MemoryNic(node) for node in range(memory_nodes)]
         self._seed = seed
+        self._write_down = note
         self._prices: dict[int, ReadPrices] = {}
         # A memory node that one compute node alone reads from is fed by one FIFO link, and so is a compute node that
         # reads from one memory node alone: no event is needed to find out who comes first.
@@ -161,6 +173,7 @@ class SimulatedNetwork:
             length = request.length_bytes
             price = prices.get(length) or self._price(length)
             reads.append(_Read(qp, query, request.tag, length, request.signaled, price))
+            self._note(trace.RUNG, reads[-1], now)
         nic.doorbells += 1
         nic.add_outstanding(len(reads), now)
         costs = self.costs
@@ -178,6 +191,10 @@ class SimulatedNetwork:
         qp.rung.append(reads)
         self.calendar.at(due, _DOORBELL, nic.node, query, reads[0].tag, self._doorbell, qp)
 
+    def _note(self, kind: int, read: "_Read", *times_ps: int) -> None:
+        if self._write_down:
+            self._write_down(kind, read.query, read.tag & _TAG_OF_SEARCH, *times_ps)
+
     def counters(self) -> dict[str, Any]:
         """Return counts, bytes, busy times and outstanding reads of every NIC up to now."""
         now = self.calendar.now
@@ -194,7 +211,10 @@ class SimulatedNetwork:
         return self._prices[length_bytes]
 
     def _doorbell(self, qp: QueuePair) -> None:
-        qp.waiting.extend(qp.rung.popleft())
+        fetched = qp.rung.popleft()
+        for read in fetched:
+            self._note(trace.FETCHED, read, self.calendar.now)
+        qp.waiting.extend(fetched)
         self._admit(qp)
 
     def _admit(self, qp: QueuePair) -> None:
@@ -205,6 +225,7 @@ class SimulatedNetwork:
             qp.free_slots -= 1
             start = qp.free_ps if qp.free_ps > now else now
             qp.free_ps = start + service
+            self._note(trace.ADMITTED, read, now, start, start + service)
             qp.processing.append(read)
             calendar.at(start + service, _SEND, node, read.query, read.tag, self._send, qp)
 
@@ -235,11 +256,13 @@ class SimulatedNetwork:
         if nic.outstanding > costs.cached_requests:
             service = work_request_ps(service, costs.wr_miss_ps, costs.cached_requests, nic.outstanding)
         done = nic.processing_free_ps = calendar.now + service
+        processed = done
         nic.processing_busy_ps += service
         if nic.egress_free_ps > done:
             done = nic.egress_free_ps
         nic.egress_free_ps = done + costs.request_wire_ps
         arrival = nic.egress_free_ps + costs.transit_ps
+        self._note(trace.SERVED, read, calendar.now, processed, nic.egress_free_ps, arrival)
         if self._one_requester:
             self._respond(read, arrival)
         else:
@@ -258,17 +281,19 @@ class SimulatedNetwork:
         memory.egress_busy_ps += wire_whole
 
         start = memory.processing_free_ps if memory.processing_free_ps > arrival_ps else arrival_ps
-        start = memory.processing_free_ps = start + costs.responder_service_ps
+        start = processed = memory.processing_free_ps = start + costs.responder_service_ps
 
         if memory.pcie_free_ps > start:
             start = memory.pcie_free_ps
         memory.pcie_free_ps = start + pcie_whole
+        fetching = start
         start += costs.pcie_read_ps
         head = start + prices.pcie_first
         tail = start + pcie_whole
 
         start = memory.egress_free_ps if memory.egress_free_ps > head else head
         memory.egress_free_ps = start + wire_whole
+        self._note(trace.RESPONDED, read, arrival_ps, processed, fetching, head, start)
         transit = costs.transit_ps
         read.tail_ps = tail_ps(start, wire_whole, tail, prices.wire_last) + transit
         if self._one_responder:
@@ -287,6 +312,7 @@ class SimulatedNetwork:
         nic.ingress_busy_ps += wire_whole
 
         start = nic.ingress_free_ps if nic.ingress_free_ps > arrival_ps else arrival_ps
+        taking = start
         nic.ingress_free_ps = start + wire_whole
         head = start + prices.wire_first
         tail = start + wire_whole if start + wire_whole > read.tail_ps else read.tail_ps
@@ -297,9 +323,11 @@ class SimulatedNetwork:
         if costs.tails:
             uniform = uniform20(self._seed, read.query, read.tag)
             done += tail_excess_ps(costs.typical_ps, costs.p99_permille, costs.p999_permille, uniform)
+        written = done
         if done < qp.completion_ps:  # a reliable connection completes in order
             done = qp.completion_ps
         qp.completion_ps = done
+        self._note(trace.TAKEN, read, arrival_ps, taking, start, written, done)
         self.calendar.at(done, _COMPLETION, nic.node, read.query, read.tag, self._complete, qp)
 
     def _complete(self, qp: QueuePair) -> None:
@@ -313,12 +341,14 @@ class SimulatedNetwork:
         nic.outstanding -= 1
         covered = qp.covered
         if not read.signaled:
-            covered.append(read.tag)
+            covered.append(read)
         else:
             if covered:
-                for tag in covered:
-                    qp.cq.push(tag, False)
+                for earlier in covered:
+                    self._note(trace.VISIBLE, earlier, now)
+                    qp.cq.push(earlier.tag, False)
                 covered.clear()
+            self._note(trace.VISIBLE, read, now)
             qp.cq.push(read.tag)
         if not self.costs.is_free:
             qp.free_slots += 1

@@ -5,7 +5,8 @@ A run lies in ``<root>/<experiment>/<slug>-<first 8 digits of the configuration'
 - ``config.yaml``: the resolved configuration;
 - ``manifest.json``: schema version, hashes, versions, machine, seed, driver, engine, status, times, facts;
 - ``queries.parquet``: one row per measured query, each column with its unit, ``ids`` and ``distances`` as lists of k;
-- ``windows.parquet``: states over time, if the run recorded any.
+- ``windows.parquet``: states over time, if the run recorded any;
+- ``trace/``: what happened to single queries, if the run traced any (``results.trace``).
 
 All of it is written into a hidden sibling directory that is renamed when it is complete. A point that failed leaves a
 text in ``<experiment>/failed/`` instead, which a resumed sweep does not take for a result.
@@ -26,6 +27,7 @@ import yaml
 
 from riftsim.errors import ResultsError
 from riftsim.files import atomic_write, umask
+from riftsim.results.trace import TRACE_FOLDER, Trace
 
 SCHEMA_VERSION = 1
 FORMAT = "riftsim-run"
@@ -57,6 +59,8 @@ class PointResult:
         Internal distances of ``ids``.
     windows : dict of str to ndarray or None
         States over time: equally long columns, one row per window.
+    trace : Trace or None
+        What happened to the traced queries.
     facts : dict
         What is true of the whole run; see ``docs/metrics.md`` for the keys that metrics read.
 
@@ -71,6 +75,7 @@ class PointResult:
     distances: np.ndarray
     windows: dict[str, np.ndarray] | None = None
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+    trace: Trace | None = None
 
     def __post_init__(self):
         if self.ids.ndim != 2 or self.ids.shape != self.distances.shape:
@@ -256,8 +261,10 @@ def _write_files(folder: Path, config: dict[str, Any], result: PointResult, mani
     pq.write_table(_table(columns), folder / QUERIES_FILE, compression="zstd")
     if result.windows:
         pq.write_table(_table(result.windows), folder / WINDOWS_FILE, compression="zstd")
+    if result.trace is not None:
+        result.trace.write(folder / TRACE_FOLDER)
     (folder / MANIFEST_FILE).write_text(_json(manifest), encoding="utf-8")
-    for path in folder.iterdir():
+    for path in (path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as written:
             os.fsync(written.fileno())
 

@@ -31,6 +31,7 @@ from riftsim.results.recorder import (
     SCHEMA_VERSION,
     WINDOWS_FILE,
 )
+from riftsim.results.trace import TRACE_FOLDER, Trace
 
 _DEPTH = 4  # root / experiment / run, and one folder above
 _NOT_SWEPT = ("name", "description", "sweep", "plots")
@@ -116,6 +117,12 @@ class Run:
         """States over time, or None if the run recorded none."""
         path = self.path / WINDOWS_FILE
         return _read(path, None).to_pandas() if path.exists() else None
+
+    @functools.cached_property
+    def trace(self) -> Trace | None:
+        """What happened to the traced queries, or None if the run traced none."""
+        folder = self.path / TRACE_FOLDER
+        return Trace.read(folder) if folder.exists() else None
 
     def units(self) -> dict[str, str]:
         """Return the unit of each column of the queries table, as the file states it."""

@@ -17,9 +17,11 @@ def run_both(cluster: SimulatedCluster, system: System, **load) -> tuple[Simulat
     """Simulate with SimPy and with the compiled loop, and require that nothing differs."""
     cluster = replace(cluster, **system.cluster_changes)
     calendar, blocks = RecordingCalendar(), []
+    load = {"traced": range(load["warmup"], load["warmup"] + load["measured"]), **load}
     expected = run_simulated(cluster, system.new_program, calendar=calendar, **load)
     found = run_compiled(cluster, system.new_program, event_log=blocks, **load)
     assert_same_events(decoded_events(blocks), np.array(calendar.log, np.int64).reshape(-1, 6))
+    assert_same_trace(found.trace, expected.trace)
     assert_same_run(found, expected)
     return found, expected
 
@@ -31,6 +33,16 @@ def assert_same_events(found: np.ndarray, expected: np.ndarray) -> None:
     if len(differing) or len(found) != len(expected):
         at = int(differing[0]) if len(differing) else shorter
         raise AssertionError(f"event {at} differs: compiled {_named(found, at)}, SimPy {_named(expected, at)}")
+
+
+def assert_same_trace(found: np.ndarray, expected: np.ndarray) -> None:
+    """Require that the same was written down of the traced queries; says which row is the first that differs."""
+    shorter = min(len(found), len(expected))
+    differing = np.flatnonzero((found[:shorter] != expected[:shorter]).any(axis=1))
+    if len(differing) or len(found) != len(expected):
+        at = int(differing[0]) if len(differing) else shorter
+        rows = [log[at].tolist() if at < len(log) else "nothing more" for log in (found, expected)]
+        raise AssertionError(f"row {at} of the trace differs: compiled {rows[0]}, SimPy {rows[1]}")
 
 
 def _named(log: np.ndarray, at: int) -> str:

@@ -62,6 +62,7 @@ def run_compiled(
     seed: int = 0,
     on_progress: Callable[[int], None] | None = None,
     event_log: list[np.ndarray] | None = None,
+    traced: range | None = None,
 ) -> SimulatedRun:
     """Simulate a load on a cluster; parameters and results as for ``drivers.sim.run_simulated``.
 
@@ -92,6 +93,7 @@ def run_compiled(
         sample_ps=sample_ps,
         seed=seed,
         event_log=event_log,
+        traced=traced,
     )
     return engine.run(on_progress)
 
@@ -122,11 +124,13 @@ class _Engine:
         sample_ps: int,
         seed: int,
         event_log: list[np.ndarray] | None,
+        traced: range | None,
     ):
         self._new_program = new_program
         self._spare = [program]
         self._programs: list[CompiledProgram] = []
         self._log = event_log
+        self._trace: list[np.ndarray] | None = [] if traced else None
         self._measured = measured
         self._concurrency = concurrency or 0
         self._samples: list[tuple] | None = [] if sample_ps else None
@@ -152,7 +156,10 @@ class _Engine:
             local_work=local_work,
             handle_words=len(program.handle) if self._reads else 1,
             logged=event_log is not None,
+            traced=traced,
         )
+        if traced:
+            tables_of.fit_trace(self._tables)
         self._handle = t.tables_handle(self._tables)
 
     def run(self, on_progress: Callable[[int], None] | None) -> SimulatedRun:
@@ -171,11 +178,14 @@ class _Engine:
                 self._sample()
             elif answer == loop.LOG_FULL:
                 self._take_log()
+            elif answer == loop.TRACE_FULL:
+                self._take_trace()
             elif answer == loop.SAME_PLACE:
                 raise ProtocolError(f"two events have the same place in the order at {run[t.LAST_TIME]} ps")
             else:
                 self._grow(answer)
         self._take_log()
+        self._take_trace()
         return outcome_of(
             finished,
             self._measured,
@@ -186,6 +196,7 @@ class _Engine:
                 "network": tables_of.network_counters(self._tables),
                 "worker_busy_ps": self._tables[t.NODES][:, t.POOL_BUSY_PS].tolist(),
             },
+            trace=None if self._trace is None else np.concatenate(self._trace),
         )
 
     def _prepare(self, slot: int, query: int) -> None:
@@ -263,6 +274,12 @@ class _Engine:
             self._log.append(self._tables[t.LOG][: run[t.LOGGED]].copy())
         run[t.LOGGED] = 0
 
+    def _take_trace(self) -> None:
+        run = self._tables[t.RUN]
+        if self._trace is not None:
+            self._trace.append(self._tables[t.TRACE][: run[t.TRACED]].copy())
+        run[t.TRACED] = 0
+
     def _grow(self, demand: int) -> None:
         """Give a table, or the state of a query, twice the room."""
         tables = self._tables
@@ -282,4 +299,6 @@ class _Engine:
                 tables[t.SCRATCH] = tables_of.widened(tables[t.SCRATCH])
         else:
             raise ProtocolError(f"the compiled engine stopped with {demand}: a completed read or task is not open")
+        if self._trace is not None:
+            tables_of.fit_trace(tables)
         self._handle = t.tables_handle(tables)

@@ -12,6 +12,7 @@ from riftsim.rdma.servers import ComputeNic, MemoryNic
 from riftsim.rdma.simulated import ReadPrices
 
 LOG_ROWS = 1 << 16
+TRACE_ROWS = 1 << 14
 _FIRST_EVENTS = 1024
 _FIRST_TASKS = 64
 _FIRST_POOL = 256
@@ -100,6 +101,7 @@ def new_tables(
     local_work: np.ndarray,
     handle_words: int,
     logged: bool,
+    traced: range | None,
 ) -> list[np.ndarray]:
     """Allocate the tables, in the order of ``kernels.engine_tables``, and fill in where everything starts."""
     nodes, memory_nodes = int(settings[t.COMPUTE_NODES]), int(settings[t.MEMORY_NODES])
@@ -146,10 +148,24 @@ def new_tables(
     tables[t.RESULTS] = zeros(int(settings[t.MEASURED]), t.SLOT_COLUMNS)
     tables[t.LOCAL_WORK] = local_work
     tables[t.LOG] = zeros(LOG_ROWS if logged else 0, 3)
+    if traced:
+        tables[t.TRACE] = zeros(TRACE_ROWS, t.TRACE_COLUMNS)
+        tables[t.RUN][[t.TRACE_FIRST, t.TRACE_STOP]] = traced.start, traced.stop
     tables[t.PRICES] = np.array(work_prices, np.int64)
     tables[t.READ_PRICES] = prices
     tables[t.SCRATCH] = zeros(t.SCRATCH_ROWS, max(thread_reads, per_thread, _FIRST_TASKS, t.WORK_COLUMNS))
     return tables
+
+
+def fit_trace(tables: list[np.ndarray]) -> None:
+    """Note how many rows of a trace one event may write now, and make room for as many."""
+    settings, reads = tables[t.SETTINGS], tables[t.COMPLETIONS].shape[1]
+    per_thread, active = int(settings[t.PER_THREAD]), tables[t.ACTIVE].shape[1]
+    of_a_turn = per_thread * (3 + int(settings[t.SLOT_READS]) + active) + reads + tables[t.EVALUATED].shape[1]
+    of_others = 2 * reads + int(settings[t.WORKERS]) + tables[t.POOL_SLOTS].shape[1]
+    margin = tables[t.RUN][t.TRACE_MARGIN] = max(of_a_turn, of_others)
+    while len(tables[t.TRACE]) < 2 * margin:
+        tables[t.TRACE] = lengthened(tables[t.TRACE])
 
 
 def widened(table: np.ndarray) -> np.ndarray:

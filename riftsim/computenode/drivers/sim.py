@@ -10,6 +10,7 @@ from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.engine import ComputeNode, CpuBudget
 from riftsim.computenode.load import ClosedLoop, OpenLoop
+from riftsim.computenode.recorder import TraceRecorder, note_nothing
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.sampler import Sampler
 from riftsim.rdma.profiles import HardwareProfile
@@ -44,12 +45,16 @@ class SimulatedCluster:
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """What came out: the measured queries in order of arrival, and facts about the run."""
+    """What came out: the measured queries in order of arrival, and facts about the run.
+
+    ``trace`` has the rows of ``kernels.engine_trace``, int64 (rows, TRACE_COLUMNS), None if no query was traced.
+    """
 
     runs: list[QueryRun]
     throughput_qps: float
     windows: dict[str, np.ndarray] | None
     facts: dict
+    trace: np.ndarray | None = None
 
 
 def run_simulated(
@@ -65,6 +70,7 @@ def run_simulated(
     seed: int = 0,
     on_progress: Callable[[int], None] | None = None,
     calendar: Calendar | None = None,
+    traced: range | None = None,
 ) -> SimulatedRun:
     """Simulate a load on a cluster.
 
@@ -89,13 +95,17 @@ def run_simulated(
         Told the number of measured queries that have ended.
     calendar : Calendar or None
         An unused calendar, by default a plain one.
+    traced : range or None
+        Numbers of arrival of the queries whose events are to be written down.
 
     Returns
     -------
     SimulatedRun
     """
     calendar = calendar or Calendar()
-    network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed)
+    recorder = TraceRecorder(traced) if traced else None
+    note = recorder.note if recorder else None
+    network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed, note)
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
     load.nodes = [
@@ -110,6 +120,7 @@ def run_simulated(
             signal_last_only=cluster.signal_last_only,
             new_program=new_program,
             on_finish=load.on_finish,
+            note=note or note_nothing,
         )
         for node in range(cluster.compute_nodes)
     ]
@@ -128,6 +139,7 @@ def run_simulated(
             "network": network.counters(),
             "worker_busy_ps": [node.pool.busy_ps for node in load.nodes],
         },
+        trace=recorder.rows() if recorder else None,
     )
 
 
@@ -138,6 +150,7 @@ def outcome_of(
     window_ps: tuple[int, int],
     windows: dict[str, np.ndarray] | None,
     facts: dict,
+    trace: np.ndarray | None,
 ) -> SimulatedRun:
     """Put together what a simulation brought.
 
@@ -150,7 +163,7 @@ def outcome_of(
     window_ps : (int, int)
         Arrival of the first measured query, and the end of the time over which they count: the first arrival after
         them in a closed loop, where an arrival is a completion; -1 for the last end of a measured query.
-    windows, facts
+    windows, facts, trace
         As in ``SimulatedRun``.
     """
     runs = sorted(finished, key=lambda run: run.ordinal)
@@ -159,4 +172,4 @@ def outcome_of(
     length_ps = (end_ps if end_ps >= 0 else last_end_ps) - start_ps
     facts = {"span_ps": last_end_ps - start_ps, "window_ps": length_ps, **facts}
     throughput_qps = measured / length_ps * 1e12 if length_ps else float("inf")
-    return SimulatedRun(runs, throughput_qps, windows, facts)
+    return SimulatedRun(runs, throughput_qps, windows, facts, trace)

@@ -1,0 +1,38 @@
+"""Writing down what happens to traced queries in the SimPy engine: the rows of ``kernels.engine_trace``."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from riftsim.kernels.engine_tables import TRACE_COLUMNS
+
+Note = Callable[..., None]
+"""``note(kind, query, number, *values)``: a row of ``kernels.engine_trace``."""
+
+
+def note_nothing(kind: int, query: int, number: int, *values: int) -> None:
+    """Trace no query."""
+
+
+class TraceRecorder:
+    """Keeps the rows of some queries.
+
+    Parameters
+    ----------
+    traced : range
+        Numbers of arrival.
+    """
+
+    def __init__(self, traced: range):
+        self._traced = traced
+        self._rows: list[tuple[int, ...]] = []
+
+    def note(self, kind: int, query: int, number: int, *values: int) -> None:
+        """Keep a row, if the query is traced."""
+        if query in self._traced:
+            row = (kind, query, number, *values)
+            self._rows.append(row + (0,) * (TRACE_COLUMNS - len(row)))
+
+    def rows(self) -> np.ndarray:
+        """What was written down, in order: int64 (rows, TRACE_COLUMNS)."""
+        return np.array(self._rows, np.int64).reshape(-1, TRACE_COLUMNS)

@@ -1,0 +1,237 @@
+"""What happened to traced queries, as tables; all times in ps of simulated time.
+
+Every table has ``row``, the place of the query among the measured ones (the rows of ``queries.parquet``).
+"""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from riftsim.errors import ResultsError
+from riftsim.kernels import engine_trace as kinds
+
+TRACE_FOLDER = "trace"
+
+READ_TIMES = (
+    "rung_ps",
+    "fetched_ps",
+    "admitted_ps",
+    "sent_ps",
+    "served_ps",
+    "processed_ps",
+    "serialised_ps",
+    "requested_ps",
+    "handled_ps",
+    "loading_ps",
+    "loaded_ps",
+    "answering_ps",
+    "arrived_ps",
+    "taken_ps",
+    "writing_ps",
+    "written_ps",
+    "ordered_ps",
+    "visible_ps",
+    "seen_ps",
+)
+"""Points of a read's way, in their order.
+
+The doorbell is rung; the work request is in the NIC, has a slot of its queue pair, has left the queue pair's
+processing, enters and leaves the NIC-wide processing, is serialised, is at the memory node, is processed there; the
+PCIe read begins, its first bytes are there; the response begins, its first bits are at the compute node, are taken in;
+the PCIe write begins, is done, is done in the order of the queue pair; the completion is visible, the main thread has
+seen it. -1 where the network takes no time.
+"""
+
+_READ_ROWS = {
+    kinds.RUNG: ("rung_ps",),
+    kinds.FETCHED: ("fetched_ps",),
+    kinds.ADMITTED: ("admitted_ps", None, "sent_ps"),
+    kinds.SERVED: ("served_ps", "processed_ps", "serialised_ps", "requested_ps"),
+    kinds.RESPONDED: (None, "handled_ps", "loading_ps", "loaded_ps", "answering_ps"),
+    kinds.TAKEN: ("arrived_ps", "taken_ps", "writing_ps", "written_ps", "ordered_ps"),
+    kinds.VISIBLE: ("visible_ps",),
+    kinds.SEEN: ("seen_ps",),
+}
+_TASK_ROWS = {
+    kinds.QUEUED: ("queued_ps",),
+    kinds.RUN_BY_WORKER: ("started_ps", "ended_ps", "neighbors"),
+    kinds.RUN_BY_MAIN: ("started_ps", "ended_ps", "neighbors"),
+    kinds.MERGED: ("merged_ps",),
+}
+_KIND, _QUERY, _NUMBER, _FIRST = range(4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """What happened to some queries.
+
+    Attributes
+    ----------
+    queries : DataFrame
+        ``row``, ``compute_node``, ``thread``, ``arrival_ps``, ``start_ps``, ``end_ps``.
+    steps : DataFrame
+        Work of the main thread for the query, in order: ``row``, ``from_ps`` to ``polled_ps`` (the query's share of a
+        poll; none at its start), ``computed_ps`` (tables, lists, distances, merging), ``posted_ps``, ``until_ps``
+        (control); then ``blocked`` (``search.messages.Blocked``: what it waits for), ``done``, ``unfinished``
+        evaluations, ``window`` (both 0 for round-synchronous searches).
+    reads : DataFrame
+        ``row``, ``tag``, ``node`` of the graph, ``kind`` (``READ_...`` of ``kernels.query``), ``memory_node``, and
+        ``READ_TIMES``.
+    tasks : DataFrame
+        Evaluation tasks: ``row``, ``task``, ``neighbors``, ``queued_ps``, ``started_ps``, ``ended_ps``, ``merged_ps``
+        (seen by the main thread), ``by_main`` (run by the query's own main thread).
+    control : DataFrame
+        Control points: ``row``, ``at_ps``, ``unfinished``, ``generated``, ``allowance_before``, ``allowance``,
+        ``window_before``, ``window``.
+    """
+
+    queries: pd.DataFrame
+    steps: pd.DataFrame
+    reads: pd.DataFrame
+    tasks: pd.DataFrame
+    control: pd.DataFrame
+
+    def of(self, row: int) -> "Trace":
+        """Return the part of one query.
+
+        Raises
+        ------
+        ResultsError
+            If it was not traced.
+        """
+        traced = self.queries["row"].to_numpy()
+        if row not in traced:
+            known = f"{traced.min()} to {traced.max()}" if len(traced) else "none"
+            raise ResultsError(f"trace: query {row} was not traced; expected one of {known}")
+        return Trace(*(_where(table, row) for table in self._tables().values()))
+
+    def write(self, folder: Path) -> None:
+        """Write one Parquet file per table into a new folder."""
+        folder.mkdir()
+        for name, table in self._tables().items():
+            table = pa.Table.from_pandas(table, preserve_index=False)
+            pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Trace":
+        """Read what ``write`` wrote.
+
+        Raises
+        ------
+        ResultsError
+            If a file is missing or damaged.
+        """
+        try:
+            return cls(
+                *(pq.read_table(folder / f"{field.name}.parquet").to_pandas() for field in dataclasses.fields(cls))
+            )
+        except (OSError, pa.ArrowException) as error:
+            raise ResultsError(f"{folder}: the run's trace cannot be read: {error}") from error
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def trace_of(rows: np.ndarray, first_measured: int) -> Trace:
+    """Make tables of the rows that an engine wrote down.
+
+    Parameters
+    ----------
+    rows : int64 (n, TRACE_COLUMNS)
+        Of ``kernels.engine_trace``, in order.
+    first_measured : int
+        Number of arrival of the first measured query.
+    """
+    rows = rows.copy()
+    rows[:, _QUERY] -= first_measured
+    steps = _steps(rows)
+    return Trace(_queries(rows, steps), steps, _reads(rows), _tasks(rows), _control(rows))
+
+
+def _where(table: pd.DataFrame, row: int) -> pd.DataFrame:
+    return table[table["row"] == row].reset_index(drop=True)
+
+
+def _of_kind(rows: np.ndarray, *wanted: int) -> np.ndarray:
+    return rows[np.isin(rows[:, _KIND], wanted)]
+
+
+def _queries(rows: np.ndarray, steps: pd.DataFrame) -> pd.DataFrame:
+    starts = _of_kind(rows, kinds.START)
+    starts = starts[np.argsort(starts[:, _QUERY])]
+    ends = steps[steps["done"]].set_index("row")["until_ps"]
+    columns = {
+        "row": _QUERY,
+        "compute_node": _FIRST,
+        "thread": _NUMBER,
+        "arrival_ps": _FIRST + 1,
+        "start_ps": _FIRST + 2,
+    }
+    table = pd.DataFrame({name: starts[:, at] for name, at in columns.items()})
+    return table.assign(end_ps=ends.reindex(table["row"]).to_numpy(np.int64))
+
+
+def _steps(rows: np.ndarray) -> pd.DataFrame:
+    rows = _of_kind(rows, kinds.START, kinds.POLLED, kinds.STEP)
+    rows = rows[np.argsort(rows[:, _QUERY], kind="stable")]
+    # Of one query, each STEP follows on the START or POLLED that began it.
+    openings, steps = rows[::2], rows[1::2]
+    opened_ps = np.where(openings[:, _KIND] == kinds.START, openings[:, _FIRST + 2], openings[:, _FIRST])
+    polled_ps, computed_ps, posted_ps, until_ps, how, unfinished, window = steps[:, _FIRST:].T
+    return pd.DataFrame(
+        {
+            "row": steps[:, _QUERY],
+            "from_ps": opened_ps,
+            "polled_ps": polled_ps,
+            "computed_ps": computed_ps,
+            "posted_ps": posted_ps,
+            "until_ps": until_ps,
+            "blocked": how % kinds.DONE,
+            "done": how >= kinds.DONE,
+            "unfinished": unfinished,
+            "window": window,
+        }
+    )
+
+
+def _reads(rows: np.ndarray) -> pd.DataFrame:
+    posted = _of_kind(rows, kinds.POSTED)
+    columns = dict(zip(("row", "tag", "node", "kind", "memory_node"), posted[:, _QUERY : _FIRST + 3].T, strict=True))
+    columns |= {name: np.full(len(posted), -1, np.int64) for name in READ_TIMES}
+    return _filled(rows, posted, columns, _READ_ROWS)
+
+
+def _tasks(rows: np.ndarray) -> pd.DataFrame:
+    run = _of_kind(rows, kinds.RUN_BY_WORKER, kinds.RUN_BY_MAIN)
+    run = run[np.lexsort((run[:, _NUMBER], run[:, _QUERY]))]
+    columns = {"row": run[:, _QUERY], "task": run[:, _NUMBER]}
+    columns |= {name: np.full(len(run), -1, np.int64) for names in _TASK_ROWS.values() for name in names}
+    return _filled(rows, run, columns, _TASK_ROWS).assign(by_main=run[:, _KIND] == kinds.RUN_BY_MAIN)
+
+
+def _filled(
+    rows: np.ndarray, subjects: np.ndarray, columns: dict[str, np.ndarray], sources: dict[int, tuple[str | None, ...]]
+) -> pd.DataFrame:
+    """Put values of rows of several kinds into the columns of the subjects that they are about, by query and number."""
+    names, order = _name(subjects), np.argsort(_name(subjects), kind="stable")
+    for kind, values in sources.items():
+        about = _of_kind(rows, kind)
+        place = order[np.searchsorted(names, _name(about), sorter=order)]
+        for at, name in enumerate(values):
+            if name is not None:
+                columns[name][place] = about[:, _FIRST + at]
+    return pd.DataFrame(columns)
+
+
+def _name(rows: np.ndarray) -> np.ndarray:
+    return rows[:, _QUERY] << 32 | rows[:, _NUMBER]
+
+
+def _control(rows: np.ndarray) -> pd.DataFrame:
+    rows = _of_kind(rows, kinds.CONTROL)
+    names = ("at_ps", "unfinished", "generated", "allowance_before", "allowance", "window_before", "window")
+    return pd.DataFrame({"row": rows[:, _QUERY], **dict(zip(names, rows[:, _FIRST:].T, strict=True))})
