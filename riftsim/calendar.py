@@ -56,6 +56,8 @@ class EventKind(IntEnum):
     """A main thread is free to poll, merge and decide."""
     SAMPLE = 13
     """A recorder takes a sample of the state; changes nothing."""
+    SERVICE = 14
+    """A thread of an active memory node is told of a call, has replied to it, or is free again."""
 
 
 class Calendar(simpy.Environment):

@@ -120,8 +120,10 @@ def _search(program: Program, query: int, order: np.random.Generator, *, provoke
     step = program.start(query)
     while True:
         _check_step(step, query, open_reads, open_tasks)
-        open_reads += [read.tag for read in step.chain]
-        open_tasks += [task.number for task in step.tasks]
+        for part in step.parts():
+            open_reads += [read.tag for read in (*part.chain, *part.calls)]
+            open_tasks += [task.number for task in part.tasks]
+        step = part
         if step.done != (not open_reads and not open_tasks):
             state = "has ended" if step.done else "waits"
             raise PluginError(
@@ -144,12 +146,19 @@ def _search(program: Program, query: int, order: np.random.Generator, *, provoke
 def _check_step(step: Step, query: int, open_reads: list[int], open_tasks: list[int]) -> None:
     if not isinstance(step, Step):
         raise PluginError(f"program: query {query} answered with a {type(step).__name__}, expected a Step")
-    wrong_work = {name: count for name, count in step.work._asdict().items() if count < 0 or count != int(count)}
-    if wrong_work:
-        raise PluginError(f"program: query {query} has done {wrong_work}, expected whole numbers of at least 0")
+    parts = step.parts()
+    calls = [call for part in parts for call in part.calls]
+    done = [*(part.work for part in parts), *(work for call in calls for work in (call.work, call.after))]
+    for work in done:
+        wrong_work = {name: count for name, count in work._asdict().items() if count < 0 or count != int(count)}
+        if wrong_work:
+            raise PluginError(f"program: query {query} has done {wrong_work}, expected whole numbers of at least 0")
+    sizes_of_reads = [(read.tag, read.length_bytes) for part in parts for read in part.chain]
+    sizes_of_reads += [(call.tag, min(call.request_bytes, call.reply_bytes)) for call in calls]
+    tasks = [task for part in parts for task in part.tasks]
     for what, names, taken, sizes in (
-        ("read", [read.tag for read in step.chain], open_reads, [read.length_bytes for read in step.chain]),
-        ("task", [task.number for task in step.tasks], open_tasks, [task.neighbors for task in step.tasks]),
+        ("read", [tag for tag, _ in sizes_of_reads], open_reads, [size for _, size in sizes_of_reads]),
+        ("task", [task.number for task in tasks], open_tasks, [task.neighbors for task in tasks]),
     ):
         for name, size in zip(names, sizes, strict=True):
             if not 0 <= name < _TAGS or name in taken or names.count(name) > 1:

@@ -120,6 +120,10 @@ class CpuModel:
         """Time to build a chain of work requests and ring for it."""
         return _post_ps(requests, self.build_wr_ps, self.doorbell_ps)
 
+    def service_ps(self, work: Work) -> int:
+        """Time of a memory node's thread for a call: to poll for it, to do its work, and to post the reply."""
+        return self.poll_ps(1) + self.work_ps(work, 1) + self.post_ps(1)
+
     def poll_ps(self, seen: int) -> int:
         """Time to poll a completion queue once and take what it held."""
         return _poll_ps(seen, self.poll_once_ps, self.cqe_ps)

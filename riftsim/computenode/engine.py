@@ -12,20 +12,16 @@ from dataclasses import dataclass
 from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.balancing import Balancer, Balancing
 from riftsim.computenode.costs import CpuModel
+from riftsim.computenode.posting import TAG_BITS, TAG_MASK, Posting
 from riftsim.computenode.recorder import Note, note_nothing
 from riftsim.computenode.run import MainThread, QueryRun
 from riftsim.computenode.workers import PooledTask, WorkerPool
 from riftsim.controller.protocol import ControlView, SetPoint
 from riftsim.errors import ProtocolError
 from riftsim.kernels import engine_trace as trace
-from riftsim.rdma.servers import QueuePair
+from riftsim.rdma.calls import CallService
 from riftsim.rdma.simulated import SimulatedNetwork
-from riftsim.search.messages import EvaluationTask, Program, ReadRequest, Step
-from riftsim.transport.wr import Chain, WorkRequest
-
-# A work request's tag carries the query's number of arrival above the tag that its search gave.
-_TAG_BITS = 24
-_TAG_MASK = (1 << _TAG_BITS) - 1
+from riftsim.search.messages import CallRequest, EvaluationTask, Program, Step
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,8 @@ class ComputeNode:
         Told of every finished query.
     note : callable
         Writes down what happens to traced queries.
+    calls : CallService or None
+        Takes calls to active memory nodes.
     """
 
     def __init__(
@@ -100,14 +98,14 @@ class ComputeNode:
         new_program: Callable[[], Program],
         on_finish: Callable[[QueryRun], None],
         note: Note = note_nothing,
+        calls: CallService | None = None,
     ):
         self._calendar = calendar
-        self._network = network
         self._cpu = cpu
         self._node = node
         self._budget = budget
         self._balancing = balancing
-        self._signal_last_only = signal_last_only
+        self._posting = Posting(calendar, network, calls, cpu, node=node, signal_last_only=signal_last_only, note=note)
         self._new_program = new_program
         self._on_finish = on_finish
         self._note = note
@@ -242,14 +240,16 @@ class ComputeNode:
         self.active[run.ordinal] = run
         run.idle_from_ps = run.start_ps
         self._note(trace.START, run.ordinal, thread.index, self._node, run.arrival_ps, run.start_ps)
-        return self._carry_out(thread, run, run.program.start(run.query), run.start_ps)
+        made: list[tuple[QueryRun, CallRequest]] = []
+        at_ps = self._carry_out(thread, run, run.program.start(run.query), run.start_ps, made)
+        return self._call(thread, made, at_ps)
 
     def _poll(self, thread: MainThread) -> int:
         """Poll once, then work on what was visible, query by query in order of first completion."""
         seen: dict[int, tuple[list[int], list[int]]] = {}
         for tag in thread.completions:
-            seen.setdefault(tag >> _TAG_BITS, ([], []))[0].append(tag & _TAG_MASK)
-            self._note(trace.SEEN, tag >> _TAG_BITS, tag & _TAG_MASK, self._calendar.now)
+            seen.setdefault(tag >> TAG_BITS, ([], []))[0].append(tag & TAG_MASK)
+            self._note(trace.SEEN, tag >> TAG_BITS, tag & TAG_MASK, self._calendar.now)
         for task in thread.evaluated:
             seen.setdefault(task.ordinal, ([], []))[1].append(task.number)
             self._note(trace.MERGED, task.ordinal, task.number, self._calendar.now)
@@ -258,14 +258,15 @@ class ComputeNode:
         thread.entries = 0
         thread.evaluated.clear()
         at_ps = self._calendar.now + poll_ps
+        made: list[tuple[QueryRun, CallRequest]] = []
         for ordinal, (reads, tasks) in seen.items():
             run = thread.runs[ordinal]
             share_ps = poll_ps // len(seen)
             run.polling_ps += share_ps
             run.leave_idle(at_ps - share_ps)
             self._note(trace.POLLED, ordinal, thread.index, at_ps - share_ps, at_ps)
-            at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps)
-        return at_ps
+            at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps, made)
+        return self._call(thread, made, at_ps)
 
     def _help(self, queries: list[int]) -> None:
         """Wake idle main threads whose queries have tasks that no worker could take."""
@@ -293,16 +294,19 @@ class ComputeNode:
         self._note(trace.RUN_BY_MAIN, run.ordinal, task.number, now_ps, now_ps + took_ps, task.neighbors)
         return now_ps + took_ps
 
-    def _carry_out(self, thread: MainThread, run: QueryRun, step: Step, from_ps: int) -> int:
-        """Charge a step to the thread from a time on; return when it is done with it."""
+    def _carry_out(
+        self, thread: MainThread, run: QueryRun, step: Step, from_ps: int, made: list[tuple[QueryRun, CallRequest]]
+    ) -> int:
+        """Charge a step to the thread from a time on; return when it is done with it. Its calls go into ``made``."""
         work_ps = self._cpu.work_ps(step.work, self.busy_cores)
         run.evaluation_ps += work_ps
         computed_ps = at_ps = from_ps + work_ps
         if step.chain:
-            posted_ps = self._post(thread, run, step.chain, at_ps)
+            posted_ps = self._posting.reads(thread, run, step.chain, at_ps)
             run.posting_ps += posted_ps - at_ps
             at_ps = posted_ps
         posted_ps = at_ps
+        made += [(run, request) for request in step.calls]
         if step.tasks:
             self._calendar.at(
                 at_ps,
@@ -326,41 +330,19 @@ class ComputeNode:
         self._note(
             trace.STEP, run.ordinal, thread.index, from_ps, computed_ps, posted_ps, at_ps, how, unfinished, window
         )
+        return at_ps if step.then is None else self._carry_out(thread, run, step.then, at_ps, made)
+
+    def _call(self, thread: MainThread, made: list[tuple[QueryRun, CallRequest]], from_ps: int) -> int:
+        """Make the calls of a turn; return when the thread is done with it."""
+        if not made:
+            return from_ps
+        at_ps = self._posting.calls(thread, made, from_ps)
+        for run, _ in made:
+            run.posting_ps += (at_ps - from_ps) // len(made)
+            run.idle_from_ps = at_ps
         return at_ps
 
-    # ------------------------------------------------------------ posting and handing over
-
-    def _post(self, thread: MainThread, run: QueryRun, requests: tuple[ReadRequest, ...], from_ps: int) -> int:
-        """Build and ring one chain per memory node, one after the other."""
-        at_ps = from_ps
-        for memory_node, queue_pair in enumerate(thread.queue_pairs):
-            mine = [request for request in requests if request.memory_node == memory_node]
-            if not mine:
-                continue
-            for read in mine:
-                self._note(trace.POSTED, run.ordinal, read.tag, read.node, read.kind, memory_node)
-            at_ps += self._cpu.post_ps(len(mine))
-            last = mine[-1] if self._signal_last_only else None
-            chain = Chain(
-                run.ordinal,
-                [
-                    WorkRequest(
-                        run.ordinal << _TAG_BITS | read.tag,
-                        memory_node,
-                        read.offset_bytes,
-                        read.length_bytes,
-                        last is None or read is last,
-                    )
-                    for read in mine
-                ],
-            )
-            self._calendar.at(
-                at_ps, EventKind.RING, self._node, run.ordinal, mine[0].tag, self._ring, (queue_pair, chain)
-            )
-        return at_ps
-
-    def _ring(self, posting: tuple[QueuePair, Chain]) -> None:
-        self._network.post(*posting)
+    # ------------------------------------------------------------ handing over
 
     def _hand_over(self, handed: tuple[MainThread, QueryRun, tuple[EvaluationTask, ...]]) -> None:
         thread, run, tasks = handed

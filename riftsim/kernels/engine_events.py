@@ -23,6 +23,7 @@ ARRIVAL = 10
 WORKER = 11
 THREAD = 12
 SAMPLE = 13
+SERVICE = 14
 
 
 @kernel

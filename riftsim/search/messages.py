@@ -67,6 +67,20 @@ class ReadRequest(NamedTuple):
     length_bytes: int
 
 
+class CallRequest(NamedTuple):
+    """A call to an active memory node: one of its own threads works and replies."""
+
+    tag: int
+    """From the same numbers as the tags of reads; a reply is told as a completed read is."""
+    memory_node: int
+    request_bytes: int
+    reply_bytes: int
+    work: Work
+    """What the thread does before it replies."""
+    after: Work = Work()
+    """What it does after it has replied, before it takes the next call."""
+
+
 class Step(NamedTuple):
     """One answer of a program."""
 
@@ -78,6 +92,19 @@ class Step(NamedTuple):
     done: bool = False
     blocked: Blocked = Blocked.READS
     """What the search waits for if it has not ended."""
+    calls: tuple[CallRequest, ...] = ()
+    """Calls to active memory nodes; those that a main thread makes in one turn share a doorbell."""
+    then: "Step | None" = None
+    """What the main thread goes on with at once, after it has posted: work that is off the path of these reads. The
+    last of the steps says whether the search has ended and what it waits for."""
+
+    def parts(self) -> "list[Step]":
+        """This step and those that follow it at once."""
+        steps, step = [], self
+        while step is not None:
+            steps.append(step)
+            step = step.then
+        return steps
 
 
 class Answer(NamedTuple):

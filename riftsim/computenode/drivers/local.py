@@ -38,9 +38,11 @@ def run_local(
 
 def step_through(program: Program, query_index: int) -> Answer:
     """Run one search message by message: what a step asks for is told as completed in order, in one call."""
-    step = program.start(query_index)
-    while not step.done:
-        if not step.chain and not step.tasks:
+    steps = program.start(query_index).parts()
+    while not steps[-1].done:
+        reads = [request.tag for step in steps for request in (*step.chain, *step.calls)]
+        tasks = [task.number for step in steps for task in step.tasks]
+        if not reads and not tasks:
             raise ProtocolError(f"query {query_index} waits, but nothing is in flight and it has not ended")
-        step = program.receive([request.tag for request in step.chain], [task.number for task in step.tasks])
+        steps = program.receive(reads, tasks).parts()
     return program.answer()

@@ -13,6 +13,7 @@ from riftsim.computenode.load import ClosedLoop, OpenLoop
 from riftsim.computenode.recorder import TraceRecorder, note_nothing
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.sampler import Sampler
+from riftsim.rdma.calls import CallService
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import Program
@@ -32,6 +33,8 @@ class SimulatedCluster:
     compute_nodes, memory_nodes : int
     signal_last_only : bool
         Whether only the last read of a chain asks for a completion entry.
+    memory_threads : int
+        Threads of each memory node that serve calls; 0 where memory nodes are passive.
     """
 
     profile: HardwareProfile
@@ -41,6 +44,7 @@ class SimulatedCluster:
     compute_nodes: int
     memory_nodes: int
     signal_last_only: bool = False
+    memory_threads: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ def run_simulated(
     recorder = TraceRecorder(traced) if traced else None
     note = recorder.note if recorder else None
     network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed, note)
+    calls = CallService(calendar, network, cluster.memory_threads) if cluster.memory_threads else None
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
     load.nodes = [
@@ -121,6 +126,7 @@ def run_simulated(
             new_program=new_program,
             on_finish=load.on_finish,
             note=note or note_nothing,
+            calls=calls,
         )
         for node in range(cluster.compute_nodes)
     ]
@@ -138,6 +144,7 @@ def run_simulated(
             "events": calendar.executed,
             "network": network.counters(),
             "worker_busy_ps": [node.pool.busy_ps for node in load.nodes],
+            **({"memory_threads": calls.counters()} if calls else {}),
         },
         trace=recorder.rows() if recorder else None,
     )
