@@ -34,9 +34,13 @@ def with_record_cache(
         )
     cache = _filled(config, dataset, index, context, region)
     facts = {"kind": asked.kind, "records": cache.records, "share": cache.records / len(index.vectors)}
+    inner = system.new_program
+    cached_program = (
+        system.with_cache(cache.cached) if system.with_cache else lambda: CachedSearch(inner(), cache.cached)
+    )
     return replace(
         system,
-        new_program=lambda: CachedSearch(system.new_program(), cache.cached),
+        new_program=cached_program,
         memory_items={**system.memory_items, **cache.items},
         facts={**system.facts, "record_cache": facts},
     )

@@ -17,7 +17,7 @@ from riftsim.memnode.region import Region
 from riftsim.memnode.shards import placement_for
 from riftsim.memnode.store import stored_region
 from riftsim.quantize.codec import METRIC_CODES
-from riftsim.systems import async_vamana, in_memory_vamana, one_hop_delay, remote_vamana, riftann
+from riftsim.systems import async_vamana, cxl_ann, in_memory_vamana, one_hop_delay, remote_vamana, riftann
 from riftsim.systems.alpha import Ratios, calibration_search, measure_ratios
 from riftsim.systems.context import System, SystemBuilder, SystemContext
 from riftsim.workload.datasets import Dataset
@@ -28,6 +28,7 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "async_vamana": async_vamana.build,
     "riftann": riftann.build,
     "one_hop_delay": one_hop_delay.build,
+    "cxl_ann": cxl_ann.build,
 }
 
 

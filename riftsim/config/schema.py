@@ -249,8 +249,23 @@ class OneHopDelayConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag=
     """Whether a round in which all that could be expanded is held back counts against the budget."""
 
 
+class CxlAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="cxl_ann"):
+    """CXL-ANNS (ATC'23), adapted to passive memory: one node at a time, the guess of the next one read ahead."""
+
+    prefetch: bool = True
+    """Read the node that the candidate list, not yet updated, has next."""
+    split_update: bool = True
+    """Insert into the candidate list only after the next reads are posted."""
+
+
 SystemConfig = (
-    InMemoryVamanaConfig | RemoteVamanaConfig | AsyncVamanaConfig | RiftAnnConfig | OneHopDelayConfig | PluginConfig
+    InMemoryVamanaConfig
+    | RemoteVamanaConfig
+    | AsyncVamanaConfig
+    | RiftAnnConfig
+    | OneHopDelayConfig
+    | CxlAnnConfig
+    | PluginConfig
 )
 
 

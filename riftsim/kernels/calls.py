@@ -1,8 +1,9 @@
 """The transitions of a search as Python calls them: with handles instead of twenty arrays (see ``handles``)."""
 
-from riftsim.kernels import eager, retry, rounds, traversal
+from riftsim.kernels import eager, memory_side, retry, rounds, speculative, traversal
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.handles import index_of, state_of
+from riftsim.kernels.query import READ_RECORD
 
 
 @kernel
@@ -65,3 +66,39 @@ def statuses(state, nodes, out):
 def retry_reads(state, index, tags, count):
     """``retry.retry_reads``."""
     return retry.retry_reads(state_of(state), index_of(index), tags, count)
+
+
+@kernel
+def pick(state):
+    """``speculative.pick``."""
+    return speculative.pick(state_of(state))
+
+
+@kernel
+def guess(state):
+    """``speculative.guess``."""
+    return speculative.guess(state_of(state))
+
+
+@kernel
+def adopt(state, tag):
+    """``speculative.adopt``."""
+    speculative.adopt(state_of(state), tag)
+
+
+@kernel
+def post_record(state, index, row, node, expansion):
+    """``traversal.post`` of a whole record; ``expansion`` is -1 for one that no expansion awaits yet."""
+    traversal.post(state_of(state), index_of(index), row, node, READ_RECORD, expansion)
+
+
+@kernel
+def advance(state, index, query):
+    """``memory_side.advance``."""
+    return memory_side.advance(state_of(state), index_of(index), query)
+
+
+@kernel
+def prune(state, index, query):
+    """``memory_side.prune``."""
+    return memory_side.prune(state_of(state), index_of(index), query)

@@ -83,6 +83,9 @@ class System:
         Fields of ``SimulatedCluster`` that the system sets itself (how cores are split, who balances).
     facts : dict
         Recorded with the run.
+    with_cache : callable or None
+        ``with_cache(cached) -> new_program``: programs that serve the records of cached nodes (bool (n,)) by
+        themselves; where there is none, a cache is put around the program.
     """
 
     name: str
@@ -94,6 +97,7 @@ class System:
     memory_items: dict = field(default_factory=dict)
     cluster_changes: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
+    with_cache: Callable[[np.ndarray], Callable[[], Program]] | None = None
 
 
 class SystemBuilder(Protocol):

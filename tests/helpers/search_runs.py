@@ -14,7 +14,7 @@ from riftsim.config.schema import RiftAnnConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Answer
-from riftsim.systems import async_vamana, in_memory_vamana, one_hop_delay, remote_vamana, riftann
+from riftsim.systems import async_vamana, cxl_ann, in_memory_vamana, one_hop_delay, remote_vamana, riftann
 from riftsim.systems.context import System
 
 BUILDERS = {
@@ -23,6 +23,7 @@ BUILDERS = {
     "async": async_vamana.build,
     "riftann": riftann.build,
     "one_hop_delay": one_hop_delay.build,
+    "cxl_ann": cxl_ann.build,
 }
 
 

@@ -1,0 +1,89 @@
+"""Calls to active memory nodes: the unloaded path, M/D/1 at one thread, full threads, and Little's law."""
+
+import numpy as np
+import pytest
+
+from riftsim.calendar import Calendar, EventKind
+from riftsim.errors import ProtocolError
+from riftsim.rdma.calls import CallService
+from riftsim.rdma.profiles import load_profile
+from riftsim.rdma.simulated import SimulatedNetwork
+from riftsim.rng import stream
+from riftsim.transport.call import Call
+
+PROFILE = load_profile("connectx5-100g")
+SERVICE_PS = 2_000_000
+
+
+class Log:
+    def __init__(self, calendar):
+        self.calendar, self.done = calendar, {}
+
+    def push(self, tag, is_entry=True):
+        self.done[tag] = self.calendar.now
+
+
+def replies_ps(arrivals_ps, threads, service_ps=SERVICE_PS, after_ps=0):
+    """Time from posting to reply of calls posted at given times, each from a queue pair of its own."""
+    calendar = Calendar()
+    network = SimulatedNetwork(calendar, PROFILE, 1, 1)
+    service = CallService(calendar, network, threads)
+    log = Log(calendar)
+
+    def post(number):
+        queue_pair = network.create_qp(0, 0, log)
+        service.post(queue_pair, [Call(number, number, 0, 64, 256, service_ps, after_ps)])
+
+    for number, time_ps in enumerate(arrivals_ps):
+        calendar.at(int(time_ps), EventKind.ARRIVAL, 0, number, 0, post, number)
+    calendar.run()
+    taken = np.array([log.done[number] - int(time_ps) for number, time_ps in enumerate(arrivals_ps)])
+    return taken, service.counters()[0], calendar.now
+
+
+def test_an_unloaded_call_takes_two_messages_and_the_service():
+    lone, counters, _ = replies_ps([0], 1)
+    free, _, _ = replies_ps([0], 1, service_ps=0)
+    assert lone[0] == free[0] + SERVICE_PS
+    assert 1_500_000 < free[0] < 4_500_000, "two one-way messages take about what a read takes"
+    assert counters["served"] == 1
+    assert counters["busy_ps"] == SERVICE_PS
+    assert counters["waiting_max"] == 0
+
+
+def test_work_after_the_reply_delays_the_next_call_only():
+    taken, counters, _ = replies_ps([0, 1000], 1, after_ps=3_000_000)
+    lone, _, _ = replies_ps([0], 1)
+    assert taken[0] == lone[0]
+    assert taken[1] > lone[0] + SERVICE_PS + 2_900_000
+    assert counters["busy_ps"] == 2 * (SERVICE_PS + 3_000_000)
+
+
+@pytest.mark.parametrize("load", [0.4, 0.8])
+def test_waiting_for_one_thread_is_that_of_m_d_1(load):
+    gaps = stream(3, f"calls {load}").exponential(SERVICE_PS / load, 8000)
+    arrivals = np.cumsum(np.rint(gaps).astype(np.int64))
+    taken, counters, span_ps = replies_ps(arrivals, 1)
+    lone, _, _ = replies_ps([0], 1)
+    waited = (taken - lone[0]).mean()
+    assert waited == pytest.approx(load * SERVICE_PS / (2 * (1 - load)), rel=0.15)
+    # Little's law; the messages wait a little on the way too.
+    assert counters["waiting_mean"] == pytest.approx(waited * len(arrivals) / span_ps, rel=0.06)
+
+
+def test_threads_work_side_by_side_and_saturate_at_their_number():
+    for threads in (1, 3, 6):
+        _, counters, span_ps = replies_ps(np.arange(600) * 1000, threads)
+        assert counters["busy_ps"] == 600 * SERVICE_PS
+        assert span_ps == pytest.approx(600 / threads * SERVICE_PS, rel=0.03)
+
+
+def test_a_call_for_another_memory_node_is_refused():
+    calendar = Calendar()
+    network = SimulatedNetwork(calendar, PROFILE, 1, 2)
+    service = CallService(calendar, network, 1)
+    queue_pair = network.create_qp(0, 0, Log(calendar))
+    with pytest.raises(ProtocolError, match="queue pair of memory node 0"):
+        service.post(queue_pair, [Call(0, 0, 1, 64, 64, 0, 0)])
+    with pytest.raises(ProtocolError, match="no call"):
+        service.post(queue_pair, [])
