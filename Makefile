@@ -5,14 +5,16 @@ VENV ?= .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -n $(JOBS)
+PYTEST := $(BIN)/python -m pytest -rs -n $(JOBS)
 
-.PHONY: help install run test test-all lint format clean
+.PHONY: help install run test test-all test-rdma test-rdma-all lint format clean
 
 help:
 	@echo "make run       install into $(VENV) if needed, run the quick start, print its table and figures"
 	@echo "make test      the default tests (under five minutes on two cores)"
 	@echo "make test-all  the slow and soak tests as well"
+	@echo "make test-rdma the tests on an RDMA device: this machine's, else one in a virtual machine (docs/live_rdma.md);"
+	@echo "               make test-rdma-all adds the slow and soak ones"
 	@echo "make lint      ruff and the import contracts"
 	@echo "make format    let ruff format the code"
 
@@ -37,10 +39,19 @@ run: $(STAMP)
 	$(BIN)/riftsim run configs/quickstart.yaml --jobs $(JOBS)
 
 test: $(STAMP)
-	$(PYTEST) -m "not slow and not soak and not rdma"
+	$(PYTEST) -m "not slow and not soak and not vm"
 
 test-all: $(STAMP)
-	$(PYTEST) -m "not rdma"
+	$(PYTEST) -m "not vm"
+
+# Without an RDMA device the tests marked rdma are skipped above, with the reason; here they must run.
+test-rdma: $(STAMP)
+	scripts/test_rdma.sh $(BIN)/python -m "rdma and not slow and not soak"
+	$(BIN)/python -m pytest -m "vm and not slow and not soak" tests/vm
+
+test-rdma-all: $(STAMP)
+	RIFTSIM_RDMA_LIMIT=3600 scripts/test_rdma.sh $(BIN)/python -m rdma
+	$(BIN)/python -m pytest -m vm tests/vm
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ nox.options.error_on_missing_interpreters = False
 def tests(session: nox.Session) -> None:
     """Run the default tests."""
     session.install(".[dev]")
-    session.run("pytest", "-n", "2", "-m", "not slow and not soak and not rdma", *session.posargs)
+    session.run("pytest", "-n", "2", "-m", "not slow and not soak and not vm", *session.posargs)
 
 
 @nox.session

@@ -26,8 +26,8 @@ def main() -> None:
     if not any((DISTRIBUTION / f"device{suffix}").exists() for suffix in importlib.machinery.EXTENSION_SUFFIXES):
         built = sorted(path.name for path in DISTRIBUTION.glob("device.*.so"))
         sys.exit(
-            f"link_pyverbs: found {', '.join(built) or 'no compiled module'} in {DISTRIBUTION}, expected one for Python "
-            f"{sys.version_info.major}.{sys.version_info.minor}; make the environment with the system's Python "
+            f"link_pyverbs: found {', '.join(built) or 'no compiled module'} in {DISTRIBUTION}, expected one for "
+            f"Python {sys.version_info.major}.{sys.version_info.minor}; make the environment with the system's Python "
             "(make PYTHON=/usr/bin/python3 VENV=.venv-rdma ...)"
         )
     link = Path(sysconfig.get_paths()["platlib"]) / "pyverbs"
