@@ -15,7 +15,11 @@ import numpy as np
 
 from riftsim.kernels import probes
 from riftsim.kernels.codes import CODE_PQ, fill_table
+from riftsim.kernels.handles import index_handle, state_handle
+from riftsim.kernels.placement import PLACED_CONTIGUOUSLY
+from riftsim.kernels.traversal import RemoteIndex
 from riftsim.rng import stream
+from riftsim.search.state import new_state
 
 RUNS = 15
 DIMENSION = 128
@@ -107,6 +111,55 @@ def table_entry_ns(chunks: int) -> float:
     return least_ns(lambda: fill_table(CODE_PQ, 0, query, DIMENSION, starts, parameters, table), len(table))
 
 
+DEGREE = 96
+PLACES = 16_384
+SEARCH = 40
+
+
+def records(n: int) -> RemoteIndex:
+    """Records of 128 random bytes and ``DEGREE`` random neighbours each, with codes of 20 bytes."""
+    generator = stream(5, "cpu costs")
+    rows = np.zeros((n, 128 + 4 + 4 * DEGREE), np.uint8)
+    rows[:, :128] = generator.integers(0, 256, (n, 128), dtype=np.uint8)
+    lists = rows[:, 128:].view("<i4")
+    lists[:, 0] = DEGREE
+    lists[:, 1:] = generator.integers(0, n, (n, DEGREE))
+    return RemoteIndex(
+        codes=generator.integers(0, 256, n * 20, dtype=np.uint8),
+        code_kind=CODE_PQ,
+        code_bytes=20,
+        metric=0,
+        dimension=128,
+        vector_bytes=128,
+        degree=DEGREE,
+        region=rows.reshape(-1),
+        region_bases=np.zeros(1, np.int64),
+        placement=np.array([PLACED_CONTIGUOUSLY, 0, 0, n, n, 1, 0, n], np.int64),
+        positions=np.zeros(0, np.int32),
+        hidden=np.zeros(0, np.uint8),
+        start=0,
+    )
+
+
+def query_and_list_ns() -> tuple[float, float]:
+    """Setting up a query with ``PLACES`` places for seen nodes, and taking an adjacency list apart.
+
+    The records fill a few MiB: the NIC writes what it reads into the last-level cache, not into the core's own. Looking
+    the neighbours up is priced apart.
+    """
+    index = records(16_384)
+    # L such that the table of seen nodes has PLACES places.
+    state = new_state(list_size=PLACES // DEGREE, k=10, window=8, degree=DEGREE, table_entries=20 * 256, rules={})
+    assert len(state.node_ids) == PLACES
+    words, at = state_handle(state), index_handle(index)
+    query = np.zeros(128, np.uint8)
+    setup_ns = least_ns(lambda: probes.begin_queries(words, at, query, 2000), 2000)
+    nodes = stream(6, "cpu costs").integers(0, 16_384, 400 * SEARCH)
+    stops = np.arange(1, 401) * SEARCH
+    whole_ns = least_ns(lambda: probes.replay_lists(words, at, nodes, stops), len(nodes))
+    return setup_ns, whole_ns - setup_ns / SEARCH - DEGREE * lookup_ns()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -130,6 +183,7 @@ def main() -> None:
         "lookup_ns": lookup_ns(),
         "table_entry_ns": table_entry_ns(20),
     }
+    figures["query_setup_ns"], figures["list_ns"] = query_and_list_ns()
     per_byte = (figures["exact_512_cached_ns"] - figures["exact_128_cached_ns"]) / 384
     compact_per_byte = (figures["compact_pq64_cached_ns"] - figures["compact_pq20_cached_ns"]) / 44
     figures["profile"] = {
@@ -140,9 +194,11 @@ def main() -> None:
         "exact_distance_per_byte_ns": per_byte,
         "local_record_miss_ns": figures["exact_128_random_ns"] - figures["exact_128_cached_ns"],
         "insertion_ns": figures["insertion_l100_ns"],
-        "merge_ns": figures["refusal_ns"],
+        "offer_ns": figures["refusal_ns"],
         "neighbor_ns": figures["lookup_ns"],
         "table_entry_ns": figures["table_entry_ns"],
+        "query_setup_ns": figures["query_setup_ns"],
+        "list_ns": figures["list_ns"],
     }
     for name, value in figures.items():
         for key, inner in value.items() if isinstance(value, dict) else [(name, value)]:

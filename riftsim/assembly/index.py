@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from riftsim.artifacts import ArtifactStore
-from riftsim.config.schema import CodesFileConfig, ExperimentConfig, IndexFileConfig
+from riftsim.config.schema import CodesFileConfig, ExperimentConfig, IndexFileConfig, PQConfig
 from riftsim.errors import ConfigError, DataError
 from riftsim.index.diskann_io import read_memory_index
 from riftsim.index.graph import Graph, degree_report, repair, unreachable
@@ -19,6 +19,8 @@ from riftsim.quantize.codec import METRIC_CODES, Codec
 from riftsim.quantize.diskann_pq import read_codec, read_codes
 from riftsim.quantize.store import codes_for
 from riftsim.workload.datasets import Dataset, load_dataset
+
+_NORMALISED_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def load_search_index(config: ExperimentConfig, dataset: Dataset, store: Artifac
             L=asked.L,
             alpha=asked.alpha,
             slack=asked.slack,
-            seed=asked.seed,
+            seed=config.seed if asked.seed is None else asked.seed,
             store=store,
         )
         graph, index_facts = stored.graph, dict(stored.facts)
@@ -145,7 +147,10 @@ def _codes(
     """Train, find or read the compact codes."""
     asked = config.codes
     if not isinstance(asked, CodesFileConfig):
-        return codes_for(fingerprint, vectors, dataset.metric, msgspec.to_builtins(asked), store)
+        settings = msgspec.to_builtins(asked)
+        if isinstance(asked, PQConfig) and asked.seed is None:
+            settings["seed"] = config.seed
+        return codes_for(fingerprint, vectors, dataset.metric, settings, store)
     codec = read_codec(asked.pivots, dataset.metric)
     if codec.dimension != dataset.dimension:
         raise DataError(
@@ -193,7 +198,10 @@ def _imported_vectors(imported: ImportedIndex, dataset: Dataset) -> np.ndarray:
             f"{dataset.base.dtype} of {dataset.dimension} as in '{dataset.name}'"
         )
     rows = np.flatnonzero(shown)
-    differing = (vectors[rows] != dataset.base[imported.ids[rows]]).any(axis=1)
+    # Tools normalise for cosine themselves, and round differently.
+    tolerance = _NORMALISED_TOLERANCE if dataset.metric == "cosine" else 0
+    off = np.abs(vectors[rows].astype(np.float64) - dataset.base[imported.ids[rows]])
+    differing = ~(off <= tolerance).all(axis=1)
     if differing.any():
         row = int(rows[np.argmax(differing)])
         raise DataError(

@@ -60,6 +60,7 @@ def simulate(
         signal_last_only=cluster.signalling == "last",
     )
     simulated = replace(simulated, **system.cluster_changes)
+    simulated = replace(simulated, cpu=_without_idle_parts(simulated))
     engine = engine_of(config.driver.engine, simulated, system)
     run = _ENGINES[engine](
         simulated,
@@ -95,6 +96,16 @@ def traced_arrivals(trace: TraceConfig | None, warmup: int, measured: int) -> ra
             f"driver.trace.first: found {trace.first}, expected less than the {measured} measured queries"
         )
     return range(warmup + trace.first, warmup + min(measured, trace.first + trace.queries))
+
+
+def _without_idle_parts(cluster: SimulatedCluster) -> CpuModel:
+    """Prices of a run in which what is not there takes no time: workers, or a controller that decides something."""
+    cpu = cluster.cpu
+    if not cluster.budget.workers:
+        cpu = replace(cpu, hand_out_ps=0)
+    if isinstance(cluster.balancing.controller, Fixed):
+        cpu = replace(cpu, control_ps=0)
+    return cpu
 
 
 def engine_of(asked: str, cluster: SimulatedCluster, system: System) -> str:

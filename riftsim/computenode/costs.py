@@ -18,19 +18,6 @@ _contended_ps = prices.contended_ps.py_func
 _post_ps = prices.post_ps.py_func
 _poll_ps = prices.poll_ps.py_func
 
-_PRICE_OF_WORK = (
-    "query_ps",
-    "table_entry_ps",
-    "list_ps",
-    "neighbor_ps",
-    "compact_ps",
-    "exact_ps",
-    "local_exact_ps",
-    "insertion_ps",
-    "handover_ps",
-    "merge_ps",
-)
-
 
 @dataclass(frozen=True)
 class CpuModel:
@@ -38,9 +25,15 @@ class CpuModel:
 
     Attributes
     ----------
-    query_ps, table_entry_ps, list_ps, neighbor_ps, compact_ps, exact_ps, local_exact_ps, insertion_ps, handover_ps,
-    merge_ps : int
-        Price of one unit of each field of ``Work``.
+    query_ps, table_entry_ps, list_ps, neighbor_ps, exact_ps, local_exact_ps, insertion_ps : int
+        Price of a query's set-up, a table entry, an adjacency list, a neighbour's look-up, an exact distance of what
+        was read and of what is in local memory, and an insertion into the candidate list.
+    compact_ps : int
+        A compact distance, by whoever computes it.
+    offer_ps : int
+        Offering a distance to the candidate list, on the main thread, whether it enters or is refused.
+    hand_out_ps, hand_back_ps : int
+        A task on its way to a worker, paid by the main thread, and its result on the way back, paid by the worker.
     build_wr_ps, doorbell_ps : int
         Price of a work request, and of ringing for a chain of them.
     poll_once_ps, cqe_ps : int
@@ -57,8 +50,9 @@ class CpuModel:
     exact_ps: int
     local_exact_ps: int
     insertion_ps: int
-    handover_ps: int
-    merge_ps: int
+    offer_ps: int
+    hand_out_ps: int
+    hand_back_ps: int
     control_ps: int
     """A controller's decision for one query."""
     build_wr_ps: int
@@ -89,8 +83,9 @@ class CpuModel:
             exact_ps=exact_ps,
             local_exact_ps=exact_ps + costs.local_record_miss_ps,
             insertion_ps=costs.insertion_ps,
-            handover_ps=costs.handover_ps,
-            merge_ps=costs.merge_ps,
+            offer_ps=costs.offer_ps,
+            hand_out_ps=costs.handover_ps // 2,
+            hand_back_ps=costs.handover_ps - costs.handover_ps // 2,
             control_ps=costs.control_ps,
             build_wr_ps=costs.build_wr_ps,
             doorbell_ps=costs.doorbell_ps,
@@ -102,7 +97,18 @@ class CpuModel:
     @cached_property
     def work_prices(self) -> tuple[int, ...]:
         """Price of one unit of each field of ``Work``, in their order."""
-        return tuple(getattr(self, name) for name in _PRICE_OF_WORK)
+        return (
+            self.query_ps,
+            self.table_entry_ps,
+            self.list_ps,
+            self.neighbor_ps,
+            self.compact_ps + self.offer_ps,
+            self.exact_ps,
+            self.local_exact_ps + self.offer_ps,
+            self.insertion_ps,
+            self.hand_out_ps,
+            self.offer_ps,
+        )
 
     def work_ps(self, work: Work, busy_cores: int) -> int:
         """Time of a piece of work that starts while ``busy_cores`` cores, this one included, are busy."""
@@ -114,7 +120,7 @@ class CpuModel:
 
     def task_ps(self, neighbors: int, busy_cores: int) -> int:
         """Time that a worker takes for a task, from taking it to reporting it."""
-        return self.handover_ps + self.evaluate_ps(neighbors, busy_cores)
+        return self.hand_back_ps + self.evaluate_ps(neighbors, busy_cores)
 
     def post_ps(self, requests: int) -> int:
         """Time to build a chain of work requests and ring for it."""

@@ -57,6 +57,12 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
             ("cluster", "placement", "name"),
             f"found '{placement.name}' with kind '{placement.kind}'; expected only with kind 'plugin'",
         )
+    workers, threads = getattr(config.system, "workers", 0), config.cluster.threads
+    if getattr(config.system, "split", None) == "static" and workers >= threads:
+        yield (
+            ("system", "workers"),
+            f"found {workers} with split 'static' and cluster.threads = {threads}; expected fewer",
+        )
     if placement.kind != "plugin" and placement.options:
         yield ("cluster", "placement", "options"), f"found options with kind '{placement.kind}', which takes none"
 

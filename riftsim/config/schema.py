@@ -42,8 +42,8 @@ class VamanaConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="vama
     """Pruning factor of the second round, on internal (squared) distances as in DiskANN."""
     slack: Annotated[float, Meta(ge=1.0)] = 1.3
     """A list may grow to ``slack * R`` before it is pruned."""
-    seed: NonNegative = 0
-    """Seed of the insertion order."""
+    seed: NonNegative | None = None
+    """Seed of the insertion order (default: the run's)."""
 
 
 class IndexFileConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="file"):
@@ -60,8 +60,8 @@ class PQConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="pq"):
 
     bytes: Positive = 20
     """Bytes per vector."""
-    seed: NonNegative = 0
-    """Seed of the training sample and of k-means."""
+    seed: NonNegative | None = None
+    """Seed of the training sample and of k-means (default: the run's)."""
     training_vectors: Positive = 65536
     """Vectors that k-means is trained on, at most."""
 
@@ -212,6 +212,9 @@ class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="rif
     """A slot of the window is any read (the text's words), or an awaited expansion (which the printed waits fit)."""
     verification_window: Positive = 8
     """Most verification reads in flight where the window counts expansions."""
+    verification_from: Literal["entry", "eviction"] = "entry"
+    """From when on a candidate may be verified, behind expansions: as soon as it enters the candidate list (it may
+    still be expanded, and then costs a second read), or once it left the list and will not be expanded."""
     record_reads: Literal["state-driven", "full-record"] = "state-driven"
     """Read only the fields that are missing, or always whole records."""
     verification: ExpansionOnly | Calibrated | VerifyAll | OracleVerification | PluginConfig = Calibrated()
@@ -435,7 +438,8 @@ class ExperimentConfig(Block, kw_only=True, frozen=True):
     warmup_queries: NonNegative = 0
     """Queries completed before measuring starts; closed loops also drop the ramp of ``concurrency`` queries."""
     seed: NonNegative = 0
-    """Seed of arrivals and of random latencies."""
+    """Seed of arrivals and of random latencies, and of the graph's insertion order and the quantiser's training where
+    they name none. The split of the queries has a seed of its own."""
     sweep: dict[str, list[Any]] = {}
     """Dotted key to list of values; a value may be a mapping, e.g. a whole system block."""
     plots: list[PlotConfig] = []

@@ -143,6 +143,8 @@ def next_chain(state, index):
             numbers[q.REQUESTS_MERGED] += 1
         post(state, index, count, node, q.READ_ADJACENCY if status & q.HAS_VECTOR else q.READ_RECORD, expansion)
         count += 1
+    if count > 0:
+        numbers[q.ROUNDS] += 1
     verification = q.READ_RECORD if state.rules[q.RULE_FULL_RECORD] else q.READ_VECTOR
     while count < most and _free_for_verification(state) > 0:
         node = next_to_verify(state)
@@ -152,7 +154,6 @@ def next_chain(state, index):
         count += 1
     if count > 0:
         numbers[q.CHAINS] += 1
-        numbers[q.ROUNDS] += 1
     return count
 
 

@@ -159,7 +159,7 @@ def _start_tasks(handle, number):
         node[t.POOL_BUSY] += 1
         running[slot] += 1
         length = task_length(handle, slot, task)
-        took = settings[t.HANDOVER_PS] + prices.contended_ps(
+        took = settings[t.HAND_BACK_PS] + prices.contended_ps(
             length * settings[t.COMPACT_PS],
             settings[t.CONTENTION_PERMILLE],
             busy_cores(node),

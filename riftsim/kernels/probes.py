@@ -7,7 +7,7 @@ from riftsim.kernels.candidates import insert, pack
 from riftsim.kernels.codes import code_distance, prefetch_code
 from riftsim.kernels.handles import index_of, state_of
 from riftsim.kernels.query import NEIGHBORS, PENDING_HEAD, PENDING_TAIL, TASK_HEAD, TASK_TAIL, node_slot
-from riftsim.kernels.traversal import take_list
+from riftsim.kernels.traversal import begin, take_list
 from riftsim.kernels.vector_ops import distance_bytes, prefetch
 
 _AHEAD = 24
@@ -75,6 +75,22 @@ def lookups(node_ids, ids):
             node_ids[slot] = ids[i]
             new += 1
     return new
+
+
+@kernel
+def begin_queries(state_words, index_words, query, count):
+    """Begin a query ``count`` times: what the set-up of its state takes, its distance table apart.
+
+    Parameters
+    ----------
+    state_words, index_words : int64
+        Handles.
+    query : ndarray (d,)
+    """
+    state = state_of(state_words)
+    index = index_of(index_words)
+    for _ in range(count):
+        begin(state, index, query, 8)
 
 
 @kernel

@@ -65,7 +65,8 @@ RULE_VERIFY_CAP = 8  # most verification reads in flight where the window counts
 RULE_FULL_RECORD = 9  # every read brings the whole record
 RULE_HOLD = 10  # whether evaluations are held back for a round, and what becomes of them at the end
 RULE_COUNT_EMPTY = 11  # whether rounds without an expansion count against the limit
-RULES = 12
+RULE_VERIFY_EVICTED = 12  # candidates may be verified once they left the list, not as soon as they enter it
+RULES = 13
 
 VERIFY_EXPANDED = 0  # exact vectors of expanded nodes only
 VERIFY_CALIBRATED = 1  # and of nodes within alpha times the k-th exact distance

@@ -12,7 +12,7 @@ import numpy as np
 
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
-from riftsim.kernels.candidates import distance_of, id_of, insert, is_taken, pack
+from riftsim.kernels.candidates import TAKEN, distance_of, id_of, insert, is_taken, pack
 from riftsim.kernels.codes import code_distance, prefetch_code
 from riftsim.kernels.gate import GATE_ORACLE
 from riftsim.kernels.placement import locate
@@ -160,7 +160,7 @@ def _next_true_neighbor(state):
 
 @kernel(inline=True)
 def offer_to_verification(state, key):
-    """Note a candidate that entered the list, unless its exact vector was asked for already."""
+    """Note a candidate that entered the list or left it, unless its exact vector was asked for already."""
     slot = node_slot(state.node_ids, id_of(key))
     if state.node_status[slot] & (q.ENTERED | q.HAS_VECTOR):
         return
@@ -415,10 +415,12 @@ def merge_task(state, number):
     mask = state.pending_ids.shape[0] - 1
     capacity = state.candidates.shape[0]
     verified_as_it_comes = state.rules[q.RULE_VERIFY] != q.VERIFY_EXPANDED and state.rules[q.RULE_BEAM] == 0
+    verified_when_evicted = verified_as_it_comes and state.rules[q.RULE_VERIFY_EVICTED]
     entered = 0
     for pending in range(task[q.TASK_START], task[q.TASK_STOP]):
         key = pack(state.pending_distances[pending & mask], state.pending_ids[pending & mask])
         size = numbers[q.LIST_SIZE]
+        evicted = state.candidates[capacity - 1] & ~TAKEN
         at = insert(state.candidates, size, capacity, key)
         _remember(state, at >= 0)
         if at < 0:
@@ -426,7 +428,10 @@ def merge_task(state, number):
         entered += 1
         numbers[q.LIST_SIZE] = min(size + 1, capacity)
         numbers[q.CURSOR] = min(numbers[q.CURSOR], at)
-        if verified_as_it_comes:
+        if verified_when_evicted:
+            if size == capacity:
+                offer_to_verification(state, evicted)
+        elif verified_as_it_comes:
             offer_to_verification(state, key)
 
     count = task[q.TASK_STOP] - task[q.TASK_START]

@@ -94,7 +94,7 @@ class CpuSection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     list_ns: Constant
     neighbor_ns: Constant
     handover_ns: Constant
-    merge_ns: Constant
+    offer_ns: Constant
     control_ns: Constant
     per_thread_slowdown_permille: Constant
 
@@ -165,7 +165,7 @@ class CpuCosts:
     list_ps: int
     neighbor_ps: int
     handover_ps: int
-    merge_ps: int
+    offer_ps: int
     control_ps: int
     per_thread_slowdown_permille: int
     """Every further busy thread of the node makes memory-bound work this much slower."""

@@ -37,6 +37,8 @@ class EagerRules:
         ``VERIFY_EXPANDED``, ``VERIFY_CALIBRATED``, ``VERIFY_ALL`` or ``VERIFY_ORACLE``.
     alpha : float
         Of the calibrated rule.
+    verify_evicted : bool
+        Whether a candidate may be verified only once it left the candidate list and will not be expanded.
     full_record : bool
         Whether every read brings the whole record.
     gate, gate_bound, gate_limit : int, int, float
@@ -53,6 +55,7 @@ class EagerRules:
     verify_cap: int = 8
     verify: int = q.VERIFY_CALIBRATED
     alpha: float = 1.15
+    verify_evicted: bool = False
     full_record: bool = False
     gate: int = GATE_IMPACT
     gate_bound: int = 128
@@ -152,6 +155,7 @@ class EagerSearch(GraphSearch):
                 q.RULE_WINDOW_COUNTS: rules.window_counts,
                 q.RULE_VERIFY_CAP: rules.verify_cap,
                 q.RULE_FULL_RECORD: int(rules.full_record),
+                q.RULE_VERIFY_EVICTED: int(rules.verify_evicted and rules.verify != q.VERIFY_ORACLE),
             },
         )
         self._first_window = rules.window

@@ -27,6 +27,7 @@ def build(
     window: int,
     window_counts: str,
     verification_window: int,
+    verification_from: str,
     record_reads: str,
     verification: dict[str, Any],
     gate: dict[str, Any],
@@ -38,7 +39,7 @@ def build(
     chunk: int,
 ) -> System:
     """Build the system; the parameters are the keys of ``RiftAnnConfig`` in ``config.schema``."""
-    alpha = 1.0
+    alpha = None
     if verification["kind"] == "calibrated":
         alpha = verification["alpha"]
         if alpha is None:
@@ -54,7 +55,8 @@ def build(
         window_counts=_WINDOWS[window_counts],
         verify_cap=verification_window,
         verify=q.VERIFY_CALIBRATED if rule else VERIFICATION[verification["kind"]],
-        alpha=alpha,
+        alpha=alpha or 1.0,
+        verify_evicted=verification_from == "eviction",
         full_record=record_reads == "full-record",
         gate=kind,
         gate_bound=bound,
@@ -80,7 +82,7 @@ def build(
     threads, per_thread = context.threads, context.queries_per_thread
     budget = CpuBudget(
         threads=threads,
-        workers=min(workers, threads - 1),
+        workers=workers,
         dynamic=split == "dynamic",
         queries_per_thread=per_thread,
         main_threads_help=main_threads_help or workers == 0,
@@ -93,7 +95,7 @@ def build(
             "budget": budget,
             "balancing": Balancing(controller, interval, per_query, min(workers_per_query, max(1, workers))),
         },
-        facts={"alpha": alpha},
+        facts={} if alpha is None else {"alpha": alpha},
     )
 
 

@@ -69,6 +69,7 @@ RIFTANN = st.fixed_dictionaries(
         "window": st.integers(1, 8),
         "window_counts": st.sampled_from(["reads", "expansions"]),
         "verification_window": st.integers(1, 8),
+        "verification_from": st.sampled_from(["entry", "eviction"]),
         "record_reads": st.sampled_from(["state-driven", "full-record"]),
         "verification": VERIFICATION,
         "gate": GATES,
@@ -98,7 +99,8 @@ def runs(draw):
         world = make_world(
             world.vectors, world.queries, world.graph, codec=world.codec, placement=place(60, memory_nodes)
         )
-    threads, per_thread = draw(st.integers(2, 6)), draw(st.integers(1, 3))
+    # The static split needs a thread beside the workers.
+    threads, per_thread = draw(st.integers(choices.get("workers", 1) + 1, 6)), draw(st.integers(1, 3))
     context = {"threads": threads, "queries_per_thread": per_thread}
     system = system_of(name, world, list_size=draw(st.integers(3, 24)), k=3, context=context, **choices)
     profile = draw_profile(draw)

@@ -191,7 +191,7 @@ class EagerModel:
         self.next_task = 1
         self.history: list[bool] = [True]
         self.kept: set[int] = set()
-        self.wanted = {world.graph.start} if rules.verify == q.VERIFY_ALL else set()
+        self.wanted = {world.graph.start} if rules.verify == q.VERIFY_ALL and not rules.verify_evicted else set()
         self.merged = 0
         self.closed = 0
         self.decisions = 0
@@ -301,15 +301,25 @@ class EagerModel:
             nodes, _ = self.tasks.pop(number)
             self.entered_by_task[number] = 0
             for node in nodes:
+                before = {other for _, other in self.books.candidates}
                 inside = self.books.insert(node)
                 self.history.append(inside)
                 self.entered_by_task[number] += inside
-                if inside and self.rules.verify != q.VERIFY_EXPANDED:
-                    self.books.entered.add(node)
-                    oracle = self.rules.verify == q.VERIFY_ORACLE
-                    if not oracle and self.books.passes(node) and node not in self.books.has_vector:
-                        self.wanted.add(node)
+                if inside:
+                    self._offer_to_verification(node, before)
         return new
+
+    def _offer_to_verification(self, node: int, before: set[int]) -> None:
+        """Note the node that entered the list, or the one that had to leave it."""
+        books, rules = self.books, self.rules
+        if rules.verify == q.VERIFY_EXPANDED:
+            return
+        oracle = rules.verify == q.VERIFY_ORACLE
+        offered = {node}
+        if rules.verify_evicted and not oracle:
+            offered = before - {other for _, other in books.candidates}
+        books.entered |= offered
+        self.wanted |= {node for node in offered - books.has_vector if not oracle and books.passes(node)}
 
     def _take_list(self, node: int, expansion: int) -> list[tuple[int, int]]:
         fresh = self.books.unseen(node)

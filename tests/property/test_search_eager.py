@@ -37,6 +37,7 @@ def rules_of_search(draw) -> EagerRules:
         verify_cap=draw(st.integers(1, 4)),
         verify=draw(st.sampled_from([q.VERIFY_EXPANDED, q.VERIFY_CALIBRATED, q.VERIFY_ALL, q.VERIFY_ORACLE])),
         alpha=draw(st.sampled_from([1.0, 1.15, 2.0])),
+        verify_evicted=draw(st.booleans()),
         full_record=gate != gates.GATE_ORACLE and draw(st.booleans()),
         gate=gate,
         gate_bound=draw(st.integers(0, 12)),
@@ -186,6 +187,19 @@ def test_full_records_are_read_as_often_as_vectors():
     assert driven.ids.tolist() == full.ids.tolist()
     assert full.counts["reads_vector"] == full.counts["reads_adjacency"] == 0
     assert full.counts["reads_record"] == full.counts["exact_evaluations"] == driven.counts["exact_evaluations"]
+
+
+@pytest.mark.parametrize("window_counts", [q.WINDOW_OF_READS, q.WINDOW_OF_EXPANSIONS])
+def test_what_left_the_list_is_verified_and_never_expanded(window_counts):
+    """Verifying only evicted candidates reads every node that ever entered the list, each of them once."""
+    world = random_world(3, n=90, degree=7)
+    rules = EagerRules(window=4, max_window=4, window_counts=window_counts, verify=q.VERIFY_ALL, verify_evicted=True)
+    pair = _run(EagerPair(world, 2, list_size=10, k=4, rules=rules), np.random.default_rng(0))
+    counts = pair.program.answer().counts
+    assert counts["reads_vector"] > 0
+    assert counts["reads_adjacency"] == counts["requests_merged"] == 0
+    assert counts["reads_record"] == counts["expansions"]
+    assert counts["exact_evaluations"] == counts["insertions"]
 
 
 @pytest.mark.parametrize("window", [0, 9])

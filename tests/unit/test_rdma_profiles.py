@@ -49,13 +49,13 @@ def test_conversion(tmp_path, content):
 
 def test_cpu_constants_are_scaled_from_the_clock_on_which_they_were_measured(tmp_path, content):
     content["cpu"]["insertion_ns"] |= {"value": 10, "measured_ghz": 3.0}
-    content["cpu"]["merge_ns"] |= {"value": 10, "measured_ghz": None}
+    content["cpu"]["offer_ns"] |= {"value": 10, "measured_ghz": None}
     path = write(tmp_path, content)
     cpu = load_profile(path).cpu
-    assert (cpu.insertion_ps, cpu.merge_ps) == (15_000, 10_000)
+    assert (cpu.insertion_ps, cpu.offer_ps) == (15_000, 10_000)
     constants = next(iter(describe(path).values()))
     used = {row["constant"]: row["used"] for row in constants}
-    assert (used["cpu.insertion_ns"], used["cpu.merge_ns"]) == (15.0, 10)
+    assert (used["cpu.insertion_ns"], used["cpu.offer_ns"]) == (15.0, 10)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_cpu_constants_are_scaled_from_the_clock_on_which_they_were_measured(tmp
         ("pcie", "read_ns", {"source": " "}, r"pcie.read_ns: the source is empty"),
         ("pcie", "read_ns", {"measured_ghz": 2.0}, r"pcie.read_ns: measured_ghz is for times of the CPU"),
         ("cpu", "clock_ghz", {"value": 0}, r"cpu.clock_ghz: found 0, expected a positive clock"),
-        ("cpu", "merge_ns", {"note": "x"}, r"unknown field `note`.*cpu.merge_ns"),
+        ("cpu", "offer_ns", {"note": "x"}, r"unknown field `note`.*cpu.offer_ns"),
     ],
 )
 def test_a_bad_constant_is_refused_by_file_and_key(tmp_path, content, section, key, change, message):

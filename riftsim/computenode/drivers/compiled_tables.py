@@ -59,7 +59,7 @@ def settings_of(cluster: SimulatedCluster) -> np.ndarray:
         t.P999_PERMILLE: costs.p999_permille,
         t.CONTENTION_PERMILLE: cpu.contention_permille,
         t.COMPACT_PS: cpu.compact_ps,
-        t.HANDOVER_PS: cpu.handover_ps,
+        t.HAND_BACK_PS: cpu.hand_back_ps,
         t.CONTROL_PS: cpu.control_ps,
         t.BUILD_WR_PS: cpu.build_wr_ps,
         t.RING_PS: cpu.doorbell_ps,
