@@ -134,6 +134,27 @@ def record_reads_work(session: Session) -> None:
     session.run("full_record", under="work", **settings)
 
 
+def eviction(session: Session) -> None:
+    """State-driven reads that verify what left the candidate list only."""
+    settings = {"system.record_reads": "state-driven", "system.verification_from": "eviction"}
+    session.run("full_record", under="eviction", search__L=session.points["0.95"], **settings)
+
+
+def eviction_work(session: Session) -> None:
+    settings = {"search.L": session.points["work"], "measured_queries": 1000, "dataset.split_seed": 0}
+    settings |= {"system.record_reads": "state-driven", "system.verification_from": "eviction"}
+    session.run("full_record", under="work/eviction", **settings)
+
+
+def headroom(session: Session) -> None:
+    session.run("headroom", search__L=session.points["0.95"])
+
+
+def equal_memory(session: Session) -> None:
+    """128 bytes for each of 100 thousand vectors."""
+    session.run("equal_memory", cluster__record_cache__code_and_record_gb=0.0128, measured_queries=500)
+
+
 def window(session: Session) -> None:
     session.run("fig12b_window", search__L=session.points["0.95"], measured_queries=2000)
 
@@ -225,6 +246,8 @@ PARTS = (
     policies_work,
     record_reads,
     record_reads_work,
+    eviction,
+    eviction_work,
     breakdown,
     breakdown_work,
     burst,
@@ -237,6 +260,8 @@ PARTS = (
     scaling_work,
     remote_cost,
     policies_seeds,
+    headroom,
+    equal_memory,
     calibration_codes,
     calibration_bytes,
     sensitivity,
