@@ -130,10 +130,9 @@ def _cache() -> Iterator[Check]:
     root = cache_root()
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) if root.exists() else 0
     writable = os.access(root if root.exists() else _existing(root), os.W_OK)
-    state: State = "ok" if writable else "note"
-    yield Check(
-        "cache", state, f"{root}: {format_bytes(size)}" + ("" if writable else "; not writable: set RIFTSIM_CACHE_DIR")
-    )
+    state: State = "ok" if writable else "broken"
+    hint = "" if writable else "; not writable, so that every process compiles anew: set RIFTSIM_CACHE_DIR"
+    yield Check("cache", state, f"{root}: {format_bytes(size)}{hint}")
     yield Check("cache space", "ok", f"{format_bytes(shutil.disk_usage(_existing(root)).free)} free")
 
 

@@ -99,7 +99,7 @@ def _render(rows: list[dict[str, Any]], drawable: list[dict[str, Any]], label: s
         return figure
     style.choose_scale(axes.xaxis, [])
     style.choose_scale(axes.yaxis, [factor * row["latency_mean_us"] for row in drawable])
-    handles = []
+    handles, notes = [], []
     for number, policy in enumerate(labels):
         look = style.numbered_look(number)
         own = [row for row in drawable if row["policy"] == policy]
@@ -108,7 +108,7 @@ def _render(rows: list[dict[str, Any]], drawable: list[dict[str, Any]], label: s
         for row, px, py in zip(own, x, y, strict=True):
             fill = "white" if row["dominated"] else look.colour
             axes.plot(px, py, marker=look.marker, mfc=fill, mec=look.colour, linestyle="none")
-            axes.annotate(
+            note = axes.annotate(
                 row["setting"],
                 (px, py),
                 xytext=_OFFSETS[number % len(_OFFSETS)][:2],
@@ -117,8 +117,10 @@ def _render(rows: list[dict[str, Any]], drawable: list[dict[str, Any]], label: s
                 fontsize=style.SMALL_PT - 1.5,
                 color=look.colour,
             )
+            notes.append(note)
         handles.append(style.handle(look))
     axes.margins(0.08)
     axes.set_xlim(right=min(axes.get_xlim()[1], 1.002))
+    style.hide_overlapping(figure, notes)
     style.add_legend(figure, handles, labels, columns)
     return figure

@@ -263,3 +263,15 @@ def _shade(colour: str, variant: int, variants: int) -> str:
     white = variant * min(0.3, 0.6 / max(1, variants - 1))
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(part + (255 - part) * white):02X}" for part in parts)
+
+
+def hide_overlapping(figure, notes: Sequence) -> None:
+    """Hide each text that would lie on one before it in the list; the figure's numbers stay in its CSV."""
+    figure.draw_without_rendering()
+    kept = []
+    for note in notes:
+        box = note.get_window_extent()
+        if any(box.overlaps(other) for other in kept):
+            note.set_visible(False)
+        else:
+            kept.append(box)

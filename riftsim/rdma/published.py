@@ -75,6 +75,3 @@ SMART_DEPTH_ROWS = (
 
 SMART_THROTTLED_MOPS = 109.0
 """The same device at 96 threads and any depth, when outstanding reads are held near the best number: a prediction."""
-
-STREAM_GBYTES = {"RED-ANNS, 16,000 B reads, 100G": 11.77, "mlx5 RoCE 100G, 64 KiB reads, MTU 1024": 10.402}
-"""Payload bandwidth in 1e9 bytes per second."""

@@ -169,21 +169,6 @@ def check_finite(array: np.ndarray, name: object) -> None:
             )
 
 
-def check_nonzero(array: np.ndarray, name: object) -> None:
-    """Refuse all-zero rows, which have no direction and so no cosine.
-
-    Raises
-    ------
-    DataError
-        Names the first such row.
-    """
-    for first, chunk in row_chunks(array):
-        filled = chunk.any(axis=1)
-        if not filled.all():
-            row = first + int(np.argmin(filled))
-            raise DataError(f"{name}: row {row} is a zero vector, which has no cosine distance to anything")
-
-
 def refuse_integers_as_floats(array: np.ndarray, path: Path) -> None:
     """Refuse a float32 file whose values are int32 numbers: small integers read as floats are all subnormal.
 
