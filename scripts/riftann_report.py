@@ -372,6 +372,40 @@ def _full_record(folder: Path) -> list[dict]:
     return rows
 
 
+def _eviction(folder: Path) -> list[dict]:
+    """Verification of evicted candidates only: reads, costs, and against whole records of the same seeds."""
+    own = list(load_runs(folder))
+    whole = by(load_runs(folder.parents[1] / "full_record"), "system.record_reads")["full-record",]
+    rows = [{**reads(own)[0], **costs(own)}]
+    return rows + [paired(own, whole, measure) for measure in ("latency_mean_us", "recall", "kib_read", "reads")]
+
+
+def _headroom(folder: Path) -> list[dict]:
+    """Oracle policies and a network without waiting, each against RiftANN as it is."""
+    keys = ("hardware", "system.gate.kind", "system.gate.epsilon", "system.verification.kind")
+    groups = by(load_runs(folder), *keys)
+    default = groups["connectx5-100g", "impact-aware", 1.0, "calibrated"]
+    rows = []
+    for values, runs in groups.items():
+        found = {measure: paired(runs, default, measure) for measure in DOMINANCE}
+        row = {**dict(zip(("hardware", "gate", "epsilon", "verification"), values, strict=True)), **costs(runs)}
+        row |= {
+            "latency ratio": found["latency_mean_us"]["ratio"],
+            "latency verdict": found["latency_mean_us"]["verdict"],
+        }
+        row |= {"recall difference": found["recall"]["difference"], "recall verdict": found["recall"]["verdict"]}
+        rows.append(row)
+    return rows
+
+
+def _equal_memory(folder: Path) -> list[dict]:
+    """What the same memory buys: longer codes, or cached records."""
+    keys = ("codes.kind", "codes.bytes", "cluster.record_cache.kind", "search.L")
+    groups = by(load_runs(folder), *keys)
+    names = ("codes", "bytes", "cache", "L")
+    return [{**dict(zip(names, values, strict=True)), **costs(runs)} for values, runs in groups.items()]
+
+
 def _scaling(folder: Path) -> list[dict]:
     groups = by(load_runs(folder), "cluster.compute_nodes", "cluster.memory_nodes", "cluster.threads")
     return [{"C": c, "M": m, "threads": t, **costs(runs)} for (c, m, t), runs in sorted(groups.items())]
@@ -416,6 +450,10 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "full_record_work": ("work/full_record", _full_record),
     "reads_work": ("work/full_record", lambda folder: reads(list(load_runs(folder)))),
     "reads_sim": ("full_record", lambda folder: reads(list(load_runs(folder)))),
+    "eviction": ("eviction/full_record", _eviction),
+    "eviction_work": ("work/eviction/full_record", _eviction),
+    "headroom": ("headroom", _headroom),
+    "equal_memory": ("equal_memory", _equal_memory),
     "policies": ("admission_policies", lambda folder: policies(load_runs(folder))),
     "policies_work": ("work/admission_policies", lambda folder: policies(load_runs(folder))),
     "dominance": ("admission_policies", lambda folder: dominance(load_runs(folder))),
