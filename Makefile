@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -rs -n $(JOBS)
 
-.PHONY: help install run test test-all test-rdma test-rdma-all lint format clean
+.PHONY: help install run test test-all test-rdma test-rdma-all smoke lint format clean
 
 help:
 	@echo "make run       install into $(VENV) if needed, run the quick start, print its table and figures"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-all  the slow and soak tests as well"
 	@echo "make test-rdma the tests on an RDMA device: this machine's, else one in a virtual machine (docs/live_rdma.md);"
 	@echo "               make test-rdma-all adds the slow and soak ones"
+	@echo "make smoke     every experiment of the paper on a few thousand vectors, and the scoreboard (under two minutes)"
 	@echo "make lint      ruff and the import contracts"
 	@echo "make format    let ruff format the code"
 
@@ -52,6 +53,9 @@ test-rdma: $(STAMP)
 test-rdma-all: $(STAMP)
 	RIFTSIM_RDMA_LIMIT=3600 scripts/test_rdma.sh $(BIN)/python -m rdma
 	$(BIN)/python -m pytest -m vm tests/vm
+
+smoke: $(STAMP)
+	$(BIN)/riftsim reproduce --smoke --jobs $(JOBS) --out results/smoke
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

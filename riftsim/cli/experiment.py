@@ -46,7 +46,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     run = commands.add_parser("run", help="run the points of an experiment that are not complete yet")
     add_experiment(run)
     run.add_argument("--out", metavar="DIR", type=Path, default=None, help="results folder (default: results/runs)")
-    run.add_argument("--jobs", metavar="N", type=_positive, default=1, help="processes (default: 1)")
+    run.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
     run.add_argument("--dask", metavar="ADDRESS", help="run the points on the Dask cluster of this scheduler instead")
     run.add_argument(
         "--retries", metavar="N", type=_count, default=0, help="try points that failed N more times (default: 0)"
@@ -86,7 +86,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Read a whole number of at least 1."""
     return _whole_number(text, 1)
 
 

@@ -27,7 +27,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=
     role: Role
     unit: str | list[str] | None = None
     value: Any = None
-    form: Literal["one", "range", "tuple", "ranges"] = "one"
+    form: Literal["one", "range", "tuple"] = "one"
     match: Literal["recall", "work", "data"] | None = None
     parts: list[str] = []
     units: list[str] = []
@@ -200,7 +200,7 @@ def _targets(written: _Written) -> tuple[Target, ...]:
             raise ValueError(f"value: found {written.value!r}, expected none: an order has no number")
         return ()
     values = _values(written)
-    names = written.parts if written.form in ("tuple", "ranges") else [""]
+    names = written.parts if written.form == "tuple" else [""]
     if len(values) != len(names):
         raise ValueError(f"value: found {len(values)} number(s) for {len(names)} part(s), expected one for each")
     units = _part_units(written, len(values))
@@ -217,11 +217,9 @@ def _values(written: _Written) -> list[Any]:
         raise ValueError(f"value: found {value!r}, expected a list for the form {form!r}")
     if form == "tuple":
         return _flat(value)
-    ranges = [value] if form == "range" else value
-    for one in ranges:
-        if not isinstance(one, list) or len(one) != 2 or not one[0] <= one[1]:
-            raise ValueError(f"value: found {one!r}, expected a range [low, high]")
-    return ranges
+    if len(value) != 2 or not value[0] <= value[1]:
+        raise ValueError(f"value: found {value!r}, expected a range [low, high]")
+    return [value]
 
 
 def _part_units(written: _Written, count: int) -> list[str]:

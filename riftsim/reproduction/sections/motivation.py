@@ -1,0 +1,245 @@
+"""Sections 1 and 2: what remote memory costs, what asynchrony hides, and how other systems scale."""
+
+import numpy as np
+
+from riftsim.rdma.probe import closed_loop, contended_read_us
+from riftsim.rdma.profiles import HardwareProfile, load_profile
+from riftsim.reproduction.groups import burst, by
+from riftsim.reproduction.lab import Lab
+from riftsim.reproduction.measuring import (
+    difference,
+    every,
+    exactly,
+    measures,
+    metric,
+    of_runs,
+    ratio,
+)
+from riftsim.reproduction.scoring import Order, Value
+from riftsim.reproduction.studies import at_recall, block, bursts, gates, repeated, section2
+from riftsim.results.intervals import ratio_interval
+from riftsim.results.metric_rows import latency_us
+from riftsim.results.store import Run
+from riftsim.units import PS_PER_US
+
+_CONTENDED_MOPS = 17.1
+"""Reads per second on SIFT100M: 20.1 KQPS of 853 requests."""
+
+_ON = "recall 0.95, codes of 64 bytes"
+
+
+def profile_of(lab: Lab) -> HardwareProfile:
+    """Return the hardware profile that the experiments run on."""
+    return load_profile(lab.hardware or "connectx5-100g")
+
+
+@measures("M01")
+def lone_read(lab: Lab) -> list[Value]:
+    read = closed_loop(profile_of(lab), threads=1, depth=1, length_bytes=128)
+    return [exactly(read.batch_us, same_data=True, on="one thread, one READ of 128 B at a time")]
+
+
+@measures("M02", "admission_policies")
+def contended_read(lab: Lab) -> list[Value]:
+    default = gates(lab, "SIFT", "work")["impact-aware 1.0"]
+    chain = max(1, round(metric(default, "reads_per_chain").value))
+    read_us = contended_read_us(profile_of(lab), _CONTENDED_MOPS, chain)
+    on = f"{_CONTENDED_MOPS} M reads/s of RiftANN's sizes, {chain} per doorbell as at 405 expansions"
+    return [exactly(read_us, same_data=True, on=on)]
+
+
+def _rest_us(run: Run) -> np.ndarray:
+    return latency_us(run.queries) - run.queries["wait_ps"].to_numpy() / PS_PER_US
+
+
+@measures("M03", "fig01_remote_cost")
+def remote_over_local(lab: Lab) -> list[Value]:
+    return [_on(ratio(section2(lab, "remote_vamana"), section2(lab, "in_memory_vamana")))]
+
+
+def _on(value: Value, on: str = _ON) -> Value:
+    return Value(value.value, value.low, value.high, value.same_data, value.extrapolated, on)
+
+
+@measures("M04", "fig01_remote_cost")
+def remote_access(lab: Lab) -> list[Value]:
+    return [_on(metric(section2(lab, "remote_vamana"), "wait_us"))]
+
+
+@measures("M05", "fig01_remote_cost")
+def local_time(lab: Lab) -> list[Value]:
+    return [_on(metric(section2(lab, "in_memory_vamana"), "latency_mean_us"))]
+
+
+@measures("M06", "fig01_remote_cost")
+def remote_rest(lab: Lab) -> list[Value]:
+    return [_on(of_runs(section2(lab, "remote_vamana"), lambda run: float(_rest_us(run).mean())))]
+
+
+@measures("M07", "fig01_remote_cost")
+def idle(lab: Lab) -> list[Value]:
+    return remote_access(lab)
+
+
+@measures("M27", "fig01_remote_cost")
+def rest_over_local(lab: Lab) -> list[Value]:
+    remote, local = section2(lab, "remote_vamana"), section2(lab, "in_memory_vamana")
+    ours = ratio(remote, local)
+    share = of_runs(remote, lambda run: float(_rest_us(run).mean() / latency_us(run.queries).mean()))
+    return [_on(Value(ours.value * share.value, ours.low * share.value, ours.high * share.value))]
+
+
+@measures("M09", "fig02b_read_size")
+def climbs(lab: Lab) -> list[Order]:
+    """A READ of 4 KiB takes longer over one of 1 KiB than one of 1 KiB over one of 256 B."""
+    groups = by(lab.runs("fig02b_read_size", "SIFT", measured_queries=min(300, lab.level.queries)), "index.R")
+    points = []
+    for runs in groups.values():
+        record_bytes = runs[0].facts["memory_nodes"]["record_bytes"]
+        q = runs[0].queries
+        points.append((record_bytes, float(q["wait_ps"].sum() / PS_PER_US / q["chains"].sum())))
+    sizes, waits_us = np.array(sorted(points)).T
+    at = np.interp(np.log([256, 1024, 4096]), np.log(sizes), waits_us)
+    on = f"256 B {at[0]:.2f}, 1 KiB {at[1]:.2f}, 4 KiB {at[2]:.2f} us"
+    return [Order(bool(at[2] / at[1] > at[1] / at[0]), on)]
+
+
+def _by_degree(lab: Lab, degree: int) -> list[Run]:
+    settings = {"index__R": degree, "dataset__split_seed": 0}
+    L, _ = lab.matched("reads_per_degree", "SIFT", 0.95, **settings)
+    return list(lab.runs("reads_per_degree", "SIFT", search__L=L, **settings))
+
+
+@measures("M10", "reads_per_degree")
+def reads_at_32(lab: Lab) -> list[Value]:
+    return [_on(metric(_by_degree(lab, 32), "exact_reads"), "recall 0.95")]
+
+
+@measures("M11", "reads_per_degree")
+def reads_at_128(lab: Lab) -> list[Value]:
+    return [_on(metric(_by_degree(lab, 128), "exact_reads"), "recall 0.95")]
+
+
+@measures("M12", "reads_per_degree")
+def never_expanded(lab: Lab) -> list[Value]:
+    shares = []
+    for degree in (32, 128):
+        q = _by_degree(lab, degree)[0].queries
+        reads = (q["reads_record"] + q["reads_vector"]).to_numpy(float)
+        unexpanded = reads - q["expansions"].to_numpy(float)
+        low, high = ratio_interval(unexpanded, reads, q["query"].to_numpy())
+        shares.append(Value(unexpanded.sum() / reads.sum(), low, high, on=f"recall 0.95, degree {degree}"))
+    return shares
+
+
+def _async(lab: Lab, kind: str) -> list[Run]:
+    return at_recall(lab, "async_vamana", "SIFT", 0.95, system=block(lab, "async_vamana", kind))
+
+
+@measures("M13", "async_vamana")
+def async_latency(lab: Lab) -> list[Value]:
+    return [metric(_async(lab, "async_vamana"), "latency_mean_us")]
+
+
+@measures("M25", "async_vamana")
+def remote_latency(lab: Lab) -> list[Value]:
+    return [metric(_async(lab, "remote_vamana"), "latency_mean_us")]
+
+
+@measures("M14", "async_vamana")
+def remote_over_async(lab: Lab) -> list[Value]:
+    return [_on(ratio(_async(lab, "remote_vamana"), _async(lab, "async_vamana")), "recall 0.95, codes of 128 bytes")]
+
+
+@measures("M15", "async_vamana")
+def evaluation_share(lab: Lab) -> list[Value]:
+    return [_on(metric(_async(lab, "async_vamana"), "evaluation_share"), "recall 0.95, codes of 128 bytes")]
+
+
+def _delayed(lab: Lab, delayed: bool) -> list[Run]:
+    undelayed = {"kind": "one_hop_delay", "beam_width": 8, "delayed": False}
+    L, _ = lab.matched("one_hop_delay", "SIFT", 0.9947, system=undelayed, dataset__split_seed=0)
+    system = {"kind": "one_hop_delay", "beam_width": 8} if delayed else undelayed
+    return repeated(lab, "one_hop_delay", "SIFT", search__L=L, system=system)
+
+
+@measures("M16", "one_hop_delay")
+def delayed_recall(lab: Lab) -> list[Value]:
+    return [difference(_delayed(lab, True), _delayed(lab, False))]
+
+
+@measures("M26", "one_hop_delay")
+def undelayed_recall(lab: Lab) -> list[Value]:
+    return [metric(_delayed(lab, False), "recall")]
+
+
+@measures("M17", "fig03_evaluation_share")
+def evaluation_over_fetching(lab: Lab) -> list[Value]:
+    """Least and most over sets, beam widths and queries in flight."""
+    found: list[Value] = []
+    for dataset in lab.sets():
+        L, _ = lab.matched(
+            "fig03_evaluation_share",
+            dataset,
+            0.95,
+            system={"kind": "async_vamana", "beam_width": 4},
+            load__concurrency=32,
+            measured_queries=lab.level.queries,
+        )
+        for run in lab.runs("fig03_evaluation_share", dataset, search__L=L, measured_queries=lab.level.queries):
+            rest, wait = _rest_us(run), run.queries["wait_ps"].to_numpy() / PS_PER_US
+            low, high = ratio_interval(rest, wait, run.queries["query"].to_numpy())
+            parameters = run.parameters
+            on = f"{dataset}, beam {parameters['system.beam_width']}, {parameters['load.concurrency']} in flight"
+            found.append(Value(rest.sum() / wait.sum(), low, high, on=on))
+    return [min(found, key=lambda one: one.value), max(found, key=lambda one: one.value)]
+
+
+@measures("M28", "fig14_burst")
+def rise_of_p99(lab: Lab) -> list[Value]:
+    fixed = bursts(lab)[1]
+    return [of_runs(fixed, lambda run: burst(run)["p99_burst_us"] / burst(run)["p99_before_us"])]
+
+
+@measures("M30", "fig07_concurrency")
+def more_queries(lab: Lab) -> list[Order]:
+    """Each doubling raises throughput (or leaves it within 1 %), and by a factor that does not grow (within 5 %)."""
+    runs = lab.runs(
+        "fig07_concurrency", "SIFT", search__L=lab.point("SIFT", "0.95"), measured_queries=lab.level.queries
+    )
+    rates = {run.parameters["load.concurrency"]: run.metrics(["qps"])["qps"] for run in runs}
+    steps = np.array([rates[count] for count in sorted(rates)])
+    factors = steps[1:] / steps[:-1]
+    holds = bool((factors > 0.99).all() and (factors[1:] <= 1.05 * factors[:-1]).all() and factors[-1] < factors[0])
+    return [Order(holds, ", ".join(f"{count}: {rates[count] / 1e3:.1f} kQPS" for count in sorted(rates)))]
+
+
+@measures("M31", "fig07_concurrency")
+def more_workers(lab: Lab) -> list[Order]:
+    """From 1 to 6 workers, evaluation time falls and the wait per read stays within 10 %."""
+    runs = repeated(
+        lab,
+        "fig07_concurrency",
+        "SIFT",
+        file="workers.yaml",
+        search__L=lab.point("SIFT", "0.95"),
+        measured_queries=lab.level.queries,
+    )
+    groups = by(runs, "system.workers")
+    one, most = groups[1,], groups[6,]
+    slow, fast = _evaluation_us(one), _evaluation_us(most)
+    waits = [float(np.mean([_wait_per_read_us(run) for run in side])) for side in (one, most)]
+    on = f"evaluation {slow.value:.1f} to {fast.value:.1f} us, wait per read {waits[0]:.3f} to {waits[1]:.3f} us"
+    falls = True if fast.high < slow.low else False if fast.low > slow.high else None
+    return [every([falls, abs(waits[1] / waits[0] - 1) <= 0.1], on)]
+
+
+def _evaluation_us(runs: list[Run]) -> Value:
+    columns = ["evaluation_ps", "gate_ps", "drain_ps"]
+    return of_runs(runs, lambda run: float(run.queries[columns].sum(axis=1).mean() / PS_PER_US))
+
+
+def _wait_per_read_us(run: Run) -> float:
+    q = run.queries
+    reads = q["reads_record"] + q["reads_vector"] + q["reads_adjacency"]
+    return float(q["wait_ps"].sum() / PS_PER_US / reads.sum())

@@ -1,0 +1,144 @@
+"""Section 4.2, figures 8 and 9: RiftANN against other systems at 0.90 recall."""
+
+from collections.abc import Callable
+
+from riftsim.memnode.layout import RecordLayout
+from riftsim.reproduction.lab import Lab, NotMeasured
+from riftsim.reproduction.measuring import (
+    above,
+    every,
+    exactly,
+    measures,
+    metric,
+    negative,
+    of_each_set,
+    rate_ratio,
+    ratio,
+)
+from riftsim.reproduction.scale import at_scale
+from riftsim.reproduction.scoring import Missing, Order, Ours, Value
+from riftsim.reproduction.studies import KINDS, SYSTEMS, system
+
+CODE_BYTES = 20
+GB = 1e9
+
+
+@measures("O01", "scale")
+def latency_sift(lab: Lab) -> list[Value]:
+    return [at_scale(lab, "latency_mean_us", "0.90", 1e8, 1e-3)]
+
+
+@measures("O08", "scale")
+def throughput_sift(lab: Lab) -> list[Value]:
+    latency = at_scale(lab, "latency_mean_us", "0.90", 1e8, 1e-3)
+    ends = sorted((22 / latency.low if latency.low > 0 else float("inf"), 22 / latency.high))
+    return [Value(22 / latency.value, *ends, extrapolated=True, on=latency.on)]
+
+
+@measures("O02", SYSTEMS)
+def latency_deep(lab: Lab) -> list[Value]:
+    return [metric(system(lab, "DEEP", "riftann"), "latency_mean_us", 1e-3)]
+
+
+@measures("O03", SYSTEMS)
+def latency_spacev(lab: Lab) -> list[Value]:
+    return [metric(system(lab, "SPACEV", "riftann"), "latency_mean_us", 1e-3)]
+
+
+@measures("O09", SYSTEMS)
+def throughput_deep(lab: Lab) -> list[Value]:
+    return [metric(system(lab, "DEEP", "riftann"), "qps", 1e-3)]
+
+
+@measures("O10", SYSTEMS)
+def throughput_spacev(lab: Lab) -> list[Value]:
+    return [metric(system(lab, "SPACEV", "riftann"), "qps", 1e-3)]
+
+
+def _latency_over(kind: str) -> Callable[[Lab, str], Ours]:
+    return lambda lab, dataset: ratio(system(lab, dataset, kind), system(lab, dataset, "riftann"))
+
+
+def _throughput_over(kind: str) -> Callable[[Lab, str], Ours]:
+    return lambda lab, dataset: rate_ratio(system(lab, dataset, "riftann"), system(lab, dataset, kind))
+
+
+for _claims, _kind in ((("O04", "O11"), "DistVS"), (("O05", "O12"), "PipeANN"), (("O06", "O13"), "DiskANN")):
+    measures(_claims[0], SYSTEMS)(of_each_set(_latency_over(KINDS[_kind])))
+    measures(_claims[1], SYSTEMS)(of_each_set(_throughput_over(KINDS[_kind])))
+
+
+@measures("M23", SYSTEMS)
+def partitions_at_090(lab: Lab) -> list[Value]:
+    return [metric(system(lab, "SIFT", KINDS["d-HNSW"]), "latency_mean_us", 1e-3)]
+
+
+@measures("M22", SYSTEMS)
+def partitions(lab: Lab) -> list[Value]:
+    kind = KINDS["d-HNSW"]
+    return [metric(system(lab, "SIFT", kind, recall), "latency_mean_us", 1e-3) for recall in (0.84, 0.91)]
+
+
+@measures("O07", SYSTEMS)
+def partitions_elsewhere(lab: Lab) -> list[Value]:
+    kind = KINDS["d-HNSW"]
+    return [metric(system(lab, dataset, kind), "latency_mean_us", 1e-3) for dataset in ("DEEP", "SPACEV")]
+
+
+@measures("O14", SYSTEMS)
+@of_each_set
+def partitions_throughput(lab: Lab, dataset: str) -> Value:
+    return metric(system(lab, dataset, KINDS["d-HNSW"]), "qps", 1e-3)
+
+
+@measures("O19", SYSTEMS)
+@of_each_set
+def partitions_qps(lab: Lab, dataset: str) -> Value:
+    return metric(system(lab, dataset, KINDS["d-HNSW"]), "qps")
+
+
+@measures("O15", SYSTEMS)
+@of_each_set
+def over_local(lab: Lab, dataset: str) -> Value:
+    return ratio(system(lab, dataset, "riftann"), system(lab, dataset, "in_memory_vamana"))
+
+
+@measures("O16", SYSTEMS)
+@of_each_set
+def share_of_local(lab: Lab, dataset: str) -> Value:
+    return rate_ratio(system(lab, dataset, "riftann"), system(lab, dataset, "in_memory_vamana"))
+
+
+@measures("O17", SYSTEMS)
+def ahead_of_all(lab: Lab) -> list[Order]:
+    """At 0.90 and 0.95 recall on every set."""
+    answers, behind = [], []
+    for dataset in lab.sets():
+        for recall in (0.90, 0.95):
+            own = system(lab, dataset, "riftann", recall)
+            for name, kind in KINDS.items():
+                other = system(lab, dataset, kind, recall)
+                found = [above(negative(ratio(own, other)), -1.0), above(rate_ratio(own, other), 1.0)]
+                answers += found
+                behind += [f"{name} on {dataset} at {recall}"] * (False in found)
+    return [every(answers, f"behind: {', '.join(behind)}" if behind else "")]
+
+
+@measures("O18")
+def codes(lab: Lab) -> list[Value]:
+    """Arithmetic: bytes per vector."""
+    return [exactly(CODE_BYTES * n / GB, same_data=True, on="20 bytes per vector") for n in (1e8, 1e9)]
+
+
+@measures("O20", SYSTEMS)
+@of_each_set
+def in_flight(lab: Lab, dataset: str) -> Value:
+    measured = metric(system(lab, dataset, "riftann"), "in_flight")
+    return exactly(measured.value, same_data=True, on="set to 22")
+
+
+@measures("B13")
+def fits(lab: Lab) -> list[Order | Missing]:
+    record_bytes = RecordLayout(128, "uint8", 128).record_bytes
+    found = f"RiftANN's 1 G records take {record_bytes * 1e9 / GB:.0f} of 768 GB"
+    raise NotMeasured(f"the size of a d-HNSW index is not modelled ({found})")

@@ -1,0 +1,167 @@
+"""The groups of runs that several claims share: systems at equal recall, gates, windows, bursts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from riftsim.config.sweep import load_experiment
+from riftsim.errors import RiftsimError
+from riftsim.reproduction.groups import by, by_gate
+from riftsim.reproduction.lab import Lab, NotMeasured
+from riftsim.results.store import Run
+
+BURST_SHARE = 0.84
+"""Rate of the burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (sections 4.7 and 4.5)."""
+
+CALIBRATED = {"kind": "calibrated"}
+
+SYSTEMS = "fig08_fig09_systems"
+KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW": "dhnsw"}
+"""Baselines of the paper, and the kinds of system that stand for them in `fig08_fig09_systems`."""
+
+IN_FLIGHT = {"riftann": 22, "distvs": 45}
+"""Queries in flight that follow from latency x throughput of the paper; 32 threads of all others have one each."""
+
+
+def blocks(lab: Lab, experiment: str) -> list[dict[str, Any]]:
+    """Return the systems that an experiment sweeps, as they stand in its file.
+
+    Raises
+    ------
+    NotMeasured
+        The file is not there or not sound.
+    """
+    try:
+        return load_experiment(lab.experiments / experiment / "experiment.yaml").config.sweep["system"]
+    except RiftsimError as error:
+        raise NotMeasured(f"experiments/{experiment}: {str(error).partition(chr(10))[0]}") from None
+
+
+def block(lab: Lab, experiment: str, kind: str) -> dict[str, Any]:
+    """Return the first system of a kind that an experiment sweeps.
+
+    Raises
+    ------
+    NotMeasured
+        There is none.
+    """
+    for system in blocks(lab, experiment):
+        if system["kind"] == kind:
+            return system
+    raise NotMeasured(f"no system of kind {kind!r} in experiments/{experiment}")
+
+
+def repeated(lab: Lab, experiment: str, dataset: str | Mapping[str, Any], **settings: Any) -> list[Run]:
+    """Return the runs of an experiment over the level's splits."""
+    return [
+        run for seed in lab.level.seeds for run in lab.runs(experiment, dataset, dataset__split_seed=seed, **settings)
+    ]
+
+
+def at_recall(lab: Lab, experiment: str, dataset: str, recall: float, **settings: Any) -> list[Run]:
+    """Return the runs of one configuration at the smallest L that reaches a recall on the first split, over splits."""
+    settings = {"measured_queries": lab.level.queries, **settings}
+    L, _ = lab.matched(experiment, dataset, recall, dataset__split_seed=lab.level.seeds[0], **settings)
+    return repeated(lab, experiment, dataset, search__L=L, **settings)
+
+
+def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> list[Run]:
+    """Return the runs of a system of figures 8 and 9 at a recall.
+
+    Raises
+    ------
+    NotMeasured
+        There is no such system in the experiment.
+    """
+    concurrency = IN_FLIGHT.get(kind, 32)
+    return at_recall(lab, SYSTEMS, dataset, recall, system=block(lab, SYSTEMS, kind), load__concurrency=concurrency)
+
+
+def section2(lab: Lab, kind: str, recall: float = 0.95) -> list[Run]:
+    """Return the runs of a system of section 2, with its high-precision codes, on SIFT."""
+    return at_recall(lab, "fig01_remote_cost", "SIFT", recall, system=block(lab, "fig01_remote_cost", kind))
+
+
+def point_settings(lab: Lab, dataset: str, point: str) -> dict[str, Any]:
+    """Return L and number of queries of an operating point."""
+    queries = lab.level.work_queries if point == "work" else lab.level.queries
+    return {"search__L": lab.point(dataset, point), "measured_queries": queries}
+
+
+def gates(lab: Lab, dataset: str, point: str) -> dict[str, list[Run]]:
+    """Return the runs of every gate setting of section 4.6 at an operating point."""
+    return by_gate(repeated(lab, "admission_policies", dataset, **point_settings(lab, dataset, point)))
+
+
+def windows(lab: Lab, point: str) -> dict[int, list[Run]]:
+    """Return the runs of windows 1 and 8 of section 4.5."""
+    settings = {**point_settings(lab, "SIFT", point), "system__window_counts": "expansions"}
+    return {window: repeated(lab, "fig12b_window", "SIFT", system__window=window, **settings) for window in (1, 8)}
+
+
+def read_modes(lab: Lab, point: str) -> tuple[list[Run], list[Run]]:
+    """Return the runs with state-driven reads and those with whole records."""
+    groups = by(repeated(lab, "full_record", "SIFT", **point_settings(lab, "SIFT", point)), "system.record_reads")
+    return groups["state-driven",], groups["full-record",]
+
+
+def verification(lab: Lab, dataset: str, point: str, rule: Mapping[str, Any]) -> list[Run]:
+    """Return the runs of a verification rule, without a clock, over splits."""
+    settings = {"search__L": lab.point(dataset, point), "system__verification": dict(rule)}
+    if point == "work":
+        settings["dataset__queries"] = min(200, lab.level.queries)
+    return repeated(lab, "fig12a_verification", dataset, **settings)
+
+
+def wider_alpha(lab: Lab, dataset: str, more: float) -> list[Run]:
+    """Return the runs whose alpha is the calibrated one of their split and so much more (or less)."""
+    runs = []
+    for seed in lab.level.seeds:
+        alpha = max(1.0, round(lab.calibration(dataset, seed)["alpha"] + more, 4))
+        settings = {"search__L": lab.point(dataset, "0.95"), "dataset__split_seed": seed}
+        rule = {"kind": "calibrated", "alpha": alpha}
+        runs += lab.runs("fig12a_verification", dataset, system__verification=rule, **settings)
+    return runs
+
+
+def breakdown(lab: Lab, recall: float) -> list[list[Run]]:
+    """Return the runs of the four steps of section 4.4, each at its own smallest L."""
+    return [at_recall(lab, "fig11_breakdown", "SIFT", recall, system=step) for step in blocks(lab, "fig11_breakdown")]
+
+
+def bursts(lab: Lab, point: str = "0.95") -> tuple[list[Run], list[Run]]:
+    """Return the runs of a burst under Adaptive and Fixed, over seeds of the arrivals."""
+    L = lab.point("SIFT", point)
+    loop = lab.runs(
+        "fig13_gate",
+        "SIFT",
+        search__L=L,
+        system__gate={"kind": "impact-aware"},
+        measured_queries=lab.level.queries,
+    )
+    rate = loop.runs[0].metrics(["qps"])["qps"] * BURST_SHARE / 2
+    length_ms = round(lab.level.arrivals / rate * 1e3, 2)
+    phases = {f"load__{phase}_ms": length_ms for phase in ("before", "burst", "after")}
+    sample_us = max(2.0, round(length_ms * 1e3 / 200))
+    runs = [
+        run
+        for seed in lab.level.seeds
+        for run in lab.runs(
+            "fig14_burst",
+            "SIFT",
+            search__L=L,
+            seed=seed,
+            load__rate_qps=round(rate),
+            driver__sample_us=sample_us,
+            **phases,
+        )
+    ]
+    groups = by(runs, "system.balancing.kind")
+    return groups["adaptive",], groups["fixed",]
+
+
+def cluster(lab: Lab, compute_nodes: int, memory_nodes: int, threads: int = 32) -> list[Run]:
+    """Return the runs of a cluster of section 4.8 at 0.90 recall."""
+    file = "experiment.yaml" if threads == 32 else f"threads{threads}.yaml"
+    shape = {"compute_nodes": compute_nodes, "memory_nodes": memory_nodes, "threads": threads}
+    settings = {"search__L": lab.point("SIFT", "0.90"), "measured_queries": 2 * lab.level.queries}
+    return repeated(lab, "table3_scaling", "SIFT", file=file, cluster=shape, **settings)

@@ -1,0 +1,125 @@
+"""`riftsim reproduce`: runs what is missing, scores, resumes; every claim has a measure."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from riftsim.cli import main
+from riftsim.errors import ConfigError
+from riftsim.reproduction.claims import load_claims
+from riftsim.reproduction.lab import Lab, NotMeasured
+from riftsim.reproduction.levels import LEVELS, SMOKE
+from riftsim.reproduction.measuring import MEASURES
+from riftsim.reproduction.scoreboard import chosen_claims, evaluate
+
+CLAIMS = load_claims()
+
+
+def test_every_claim_has_one_measure_and_every_experiment_is_there():
+    assert {claim.id for claim in CLAIMS} == set(MEASURES)
+    folder = Lab(SMOKE).experiments
+    missing = {m.experiment for m in MEASURES.values() if m.experiment and not (folder / m.experiment).is_dir()}
+    assert missing == set()
+
+
+def test_names_choose_claims():
+    assert chosen_claims(CLAIMS, ["P10"]) == {"P10"}
+    assert chosen_claims(CLAIMS, ["scalability"]) == {f"S0{number}" for number in range(1, 8)}
+    assert "P14" in chosen_claims(CLAIMS, ["fig12b_window"])
+    assert len(chosen_claims(CLAIMS, [])) == 138
+    with pytest.raises(ConfigError, match="'fig99'"):
+        chosen_claims(CLAIMS, ["fig99"])
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduction")
+    assert main(["reproduce", "--smoke", "P10", "P22", "D09", "O17", "M01", "--out", str(out)]) == 0
+    return out
+
+
+def test_a_scoreboard_has_every_claim_and_says_why_one_was_not_run(scored, capsys):
+    folder = scored / "scoreboard" / "smoke"
+    record = json.loads((folder / "scoreboard.json").read_text(encoding="utf-8"))
+    claims = {claim["id"]: claim for claim in record["claims"]}
+    assert len(claims) == 138
+    assert claims["P14"]["reason"] == "not asked for"
+    assert "distvs" in claims["O17"]["reason"]
+    assert claims["M01"]["verdict"] == "reproduced"
+    assert claims["D09"]["parts"][0]["low"] <= claims["D09"]["parts"][0]["ours"] <= claims["D09"]["parts"][0]["high"]
+    assert [part["verdict"] for part in claims["P10"]["parts"]][1:] == ["not run"] * 2
+    counts = record["counts"]["predict"]
+    assert sum(counts["all"].values()) == sum(
+        claim["counts"] and claim["role"] == "predict" for claim in claims.values()
+    )
+    table = pq.read_table(folder / "scoreboard.parquet").to_pylist()
+    assert {row["id"] for row in table} == set(claims)
+    assert next(row for row in table if row["id"] == "D09")["ours"] == claims["D09"]["parts"][0]["ours"]
+    assert "| D09 |" in (folder / "scoreboard.md").read_text(encoding="utf-8")
+
+
+def test_scoring_again_runs_nothing_and_gives_the_same(scored):
+    before = json.loads((scored / "scoreboard" / "smoke" / "scoreboard.json").read_text(encoding="utf-8"))
+    lab = Lab(SMOKE, scored, may_run=False)
+    scores = {one.claim.id: one for one in evaluate(lab, CLAIMS, {"P10", "P22", "D09"})}
+    for claim in before["claims"]:
+        if claim["id"] in ("P10", "P22", "D09"):
+            assert scores[claim["id"]].verdict == claim["verdict"]
+    assert sum(cost.new for cost in lab.costs.values()) == 0
+
+
+def test_what_is_missing_is_named_where_nothing_may_be_run(tmp_path):
+    scores = evaluate(Lab(SMOKE, tmp_path, may_run=False), CLAIMS, {"P21"})
+    found = next(one for one in scores if one.claim.id == "P21")
+    assert found.verdict == "not run"
+    assert "1 of 1 point(s) not run" in found.reason
+
+
+def test_a_set_that_a_level_leaves_out_is_not_run(tmp_path):
+    with pytest.raises(NotMeasured, match="does not run DEEP"):
+        Lab(SMOKE, tmp_path).of_set("DEEP")
+    assert set(LEVELS) == {"smoke", "quick", "full"}
+
+
+_KILLED = """
+import os, signal, sys
+from riftsim.reproduction.claims import load_claims
+from riftsim.reproduction.lab import Lab
+from riftsim.reproduction.levels import SMOKE
+from riftsim.reproduction.scoreboard import evaluate
+said = []
+def say(line):
+    said.append(line)
+    if len(said) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+evaluate(Lab(SMOKE, sys.argv[1], say=say), load_claims(), {"P22"})
+"""
+
+
+def test_after_a_kill_only_what_was_missing_runs(tmp_path, scored):
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], env=os.environ, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*/manifest.json")}
+    assert kept
+    lab = Lab(SMOKE, tmp_path)
+    resumed = next(one for one in evaluate(lab, CLAIMS, {"P22"}) if one.claim.id == "P22")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert 0 < sum(cost.new for cost in lab.costs.values()) < sum(cost.runs for cost in lab.costs.values())
+    whole = next(one for one in evaluate(Lab(SMOKE, scored, may_run=False), CLAIMS, {"P22"}) if one.claim.id == "P22")
+    assert resumed.parts == whole.parts
+
+
+@pytest.mark.slow
+def test_the_whole_smoke_level(tmp_path):
+    assert main(["reproduce", "--smoke", "--out", str(tmp_path), "--jobs", "2"]) == 0
+    record = json.loads((tmp_path / "scoreboard" / "smoke" / "scoreboard.json").read_text(encoding="utf-8"))
+    for claim in record["claims"]:
+        if claim["verdict"] == "not run":
+            assert claim["reason"]
+            assert "expected" not in claim["reason"], claim
+    assert sum(claim["verdict"] != "not run" for claim in record["claims"]) >= 85

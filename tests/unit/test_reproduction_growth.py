@@ -1,0 +1,82 @@
+"""Growth laws on data whose law is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from riftsim.errors import ResultsError
+from riftsim.reproduction.growth import fit, grow
+
+SIZES = np.array([1e4, 2e4, 4e4, 7e4, 1e5])
+
+
+def test_a_power_law_without_noise_is_found_exactly():
+    growth = grow(SIZES, 3.0 * SIZES**0.3)
+    assert growth.laws[0].name == "power"
+    assert growth.laws[0].slope == pytest.approx(0.3)
+    assert growth.laws[0].predict(1e8) == pytest.approx((3.0 * 1e8**0.3,) * 3)
+    assert growth.laws[0].ratio(1e9, 1e8) == pytest.approx((10**0.3,) * 3)
+    largest, measured, predicted, low, high = growth.held_out["power"]
+    assert (largest, measured) == (1e5, pytest.approx(predicted))
+    assert high - low < 1e-6
+    # Beyond the data the other law is not excluded: the span of both is the interval.
+    value, low, high = growth.predict(1e8)
+    assert low < 0.6 * value
+    assert high >= value
+
+
+def test_a_logarithm_without_noise_is_found_exactly():
+    growth = grow(SIZES, 5.0 + 2.0 * np.log(SIZES))
+    assert growth.laws[0].name == "logarithm"
+    assert growth.laws[0].predict(1e9)[0] == pytest.approx(5 + 2 * math.log(1e9))
+    assert growth.is_checked or growth.held_out["logarithm"][1] == pytest.approx(growth.held_out["logarithm"][2])
+
+
+def test_the_prediction_interval_covers_95_percent():
+    rng = np.random.default_rng(0)
+    truth = 2.0 * 1e6**0.25
+    covered = 0
+    for _ in range(400):
+        values = 2.0 * SIZES**0.25 * np.exp(rng.normal(0, 0.05, len(SIZES)))
+        observed = truth * math.exp(rng.normal(0, 0.05))
+        _, low, high = fit("power", SIZES, values).predict(1e6)
+        covered += low <= observed <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_the_interval_is_that_of_simple_regression():
+    # Textbook: half width = t s sqrt(1 + 1/m + (x - mean)^2 / Sxx), by numpy alone.
+    values = np.array([10.0, 13.0, 14.5, 18.0, 19.0])
+    x = np.log(SIZES)
+    design = np.column_stack([np.ones(5), x])
+    beta, residual, *_ = np.linalg.lstsq(design, values, rcond=None)
+    s2 = residual[0] / 3
+    at = np.array([1.0, math.log(1e6)])
+    half = 3.182446 * math.sqrt(s2 * (1 + at @ np.linalg.inv(design.T @ design) @ at))
+    value, low, high = fit("logarithm", SIZES, values).predict(1e6)
+    assert value == pytest.approx(at @ beta)
+    assert (low, high) == pytest.approx((value - half, value + half), rel=1e-5)
+
+
+def test_a_change_of_law_at_the_largest_n_is_seen():
+    values = SIZES**0.2
+    values[-1] *= 1.5
+    assert not grow(SIZES, values).is_checked
+
+
+def test_the_order_of_sizes_does_not_matter():
+    values = SIZES**0.2 * np.array([1.0, 1.02, 0.99, 1.01, 1.0])
+    shuffled = [3, 0, 4, 2, 1]
+    assert grow(SIZES[shuffled], values[shuffled]) == grow(SIZES, values)
+
+
+@pytest.mark.parametrize(("count", "message"), [(3, "found 3 sizes"), (0, "found 0 sizes")])
+def test_too_few_sizes(count, message):
+    with pytest.raises(ResultsError, match=message):
+        grow(SIZES[:count], SIZES[:count])
+
+
+def test_values_without_logarithm():
+    with pytest.raises(ResultsError, match="positive"):
+        fit("power", SIZES, SIZES - 2e4)
