@@ -29,6 +29,7 @@ def _change(runs: list[Run], default: list[Run], name: str) -> Value:
 
 @measures("C01", SETTINGS)
 def largest_changes(lab: Lab) -> list[Value]:
+    """Largest change over the sweeps of both thresholds and the interval (C01)."""
     groups = _settings(lab)
     default = groups[_DEFAULT]
     others = [runs for key, runs in groups.items() if key != _DEFAULT]
@@ -49,6 +50,7 @@ def _size(of: Value) -> Value:
 
 @measures("C11", SETTINGS)
 def interval(lab: Lab) -> list[Order]:
+    """Short control intervals cost, long ones react more slowly (C11)."""
     groups = _settings(lab)
     lengths = sorted(key[2] for key in groups if key[:2] == _DEFAULT[:2])
     means = {
@@ -86,21 +88,25 @@ measures("C07", BURST)(_of_burst("adaptive", "completed_qps_burst", scale=1e-3))
 
 @measures("C05", BURST)
 def p99(lab: Lab) -> list[Value]:
+    """P99 in the burst (C05)."""
     return [value for kind in ("fixed", "adaptive") for value in _of_burst(kind, "p99_burst_us", scale=1e-3)(lab)]
 
 
 @measures("C08", BURST)
 def p99_cut(lab: Lab) -> list[Value]:
+    """P99 that Adaptive cuts in the burst (C08)."""
     return [_against_fixed(lab, lambda own, fixed: 1 - own["p99_burst_us"] / fixed["p99_burst_us"])]
 
 
 @measures("C09", BURST)
 def recall(lab: Lab) -> list[Value]:
+    """Recall, Adaptive against Fixed, in the burst (C09)."""
     return [_size(_against_fixed(lab, lambda own, fixed: own["recall_burst"] - fixed["recall_burst"]))]
 
 
 @measures("C10", BURST)
 def reverses(lab: Lab) -> list[Order]:
+    """Both alike before the burst; Adaptive goes back after it (C10)."""
     before = _against_fixed(lab, lambda own, fixed: own["mean_before_us"] / fixed["mean_before_us"] - 1)
     window = {
         phase: of_runs(bursts(lab)[0], lambda run, phase=phase: burst(run)[f"window_{phase}"]).value

@@ -10,16 +10,19 @@ _ABSENT = Missing("baselines are not part of the scale study")
 
 @measures("B01", EXPERIMENT)
 def latency(lab: Lab) -> list[Value]:
+    """Latency of RiftANN at 0.90 (B01)."""
     return [at_scale(lab, "latency_30_us", "0.90", 1e9, 1e-3)]
 
 
 @measures("B04", EXPERIMENT)
 def latency_at_095(lab: Lab) -> list[Value]:
+    """Latency of RiftANN at 0.95 (B04)."""
     return [at_scale(lab, "latency_30_us", "0.95", 1e9, 1e-3)]
 
 
 @measures("B05", EXPERIMENT)
 def growth(lab: Lab) -> list[Value]:
+    """Latency of RiftANN at 0.90, SIFT1B over SIFT100M (B05)."""
     return [growth_at_scale(lab, "latency_mean_us", "0.90", 1e9, 1e8)]
 
 
@@ -30,11 +33,13 @@ def _throughput(latency_ms: Value) -> Value:
 
 @measures("B06", EXPERIMENT)
 def throughput(lab: Lab) -> list[Ours]:
+    """Throughput at 0.90 (B06)."""
     return [_throughput(latency(lab)[0]), _ABSENT, _ABSENT, _ABSENT]
 
 
 @measures("B07", EXPERIMENT)
 def throughput_at_095(lab: Lab) -> list[Ours]:
+    """Throughput at 0.95 (B07)."""
     return [_throughput(latency_at_095(lab)[0]), _ABSENT]
 
 
@@ -50,4 +55,5 @@ def throughput_kept(lab: Lab) -> list[Value]:
 
 @measures("B14", EXPERIMENT)
 def in_flight(lab: Lab) -> list[Value]:
+    """Queries in flight of RiftANN; input of the closed loop (B14)."""
     return [exactly(30.0, same_data=True, on="set to 30")] * 2

@@ -76,11 +76,13 @@ measures("G11", EXPERIMENT)(_policy("ungated", "recall", "latency"))
 
 @measures("G12", EXPERIMENT)
 def epsilon(lab: Lab) -> list[Value]:
+    """Epsilon 0.25 and 4 (G12)."""
     return [value for name in ("0.25", "4.0") for value in _policy(f"impact-aware {name}", "recall", "latency")(lab)]
 
 
 @measures("G13", EXPERIMENT)
 def dominated(lab: Lab) -> list[Order]:
+    """An impact-aware setting dominates every U-only and rho-only one but rho-only 0.2 (G13)."""
     found = dominance(gates(lab, "SIFT", "work"))
     expected = {name: holds for name, holds in found.items() if name != "rho-only 0.2"}
     on = f"{sum(holds is True for holds in expected.values())} of {len(expected)} dominated"
@@ -90,11 +92,13 @@ def dominated(lab: Lab) -> list[Order]:
 @measures("G14")
 @measures("G18")
 def at_1b(lab: Lab) -> list[Value]:
+    """Wait-all and impact-aware on SIFT1B at 0.95 (G14, G18)."""
     raise NotMeasured("gates are not part of the scale study: SIFT1B is out of reach")
 
 
 @measures("G16", EXPERIMENT)
 def fast_ratio(lab: Lab) -> list[Value]:
+    """Rho-only 0.2 against impact-aware (G16)."""
     groups = gates(lab, "SIFT", "work")
     faster = negative(difference(groups["rho-only 0.2"], groups[DEFAULT], "latency_mean_us"))
     return [faster, difference(groups[DEFAULT], groups["rho-only 0.2"])]
@@ -102,6 +106,7 @@ def fast_ratio(lab: Lab) -> list[Value]:
 
 @measures("G17", EXPERIMENT)
 def over_wait_all(lab: Lab) -> list[Value]:
+    """Impact-aware against wait-all, SIFT100M (G17)."""
     groups = gates(lab, "SIFT", "work")
     own, other = groups[DEFAULT], groups[WAIT_ALL]
     return [cut(ratio(own, other)), gain(rate_ratio(own, other)), difference(other, own)]
@@ -109,6 +114,7 @@ def over_wait_all(lab: Lab) -> list[Value]:
 
 @measures("G19", EXPERIMENT)
 def knee(lab: Lab) -> list[Order]:
+    """Epsilon = 1 lies near the knee between 0.25 and 4 (G19)."""
     groups = gates(lab, "SIFT", "work")
     least, middle, most = (groups[f"impact-aware {epsilon}"] for epsilon in ("0.25", "1.0", "4.0"))
     latency = [metric(runs, "latency_mean_us").value for runs in (least, middle, most)]

@@ -35,12 +35,14 @@ def profile_of(lab: Lab) -> HardwareProfile:
 
 @measures("M01")
 def lone_read(lab: Lab) -> list[Value]:
+    """Latency of a lone one-sided READ of 128 B (M01)."""
     read = closed_loop(profile_of(lab), threads=1, depth=1, length_bytes=128)
     return [exactly(read.batch_us, same_data=True, on="one thread, one READ of 128 B at a time")]
 
 
 @measures("M02", "admission_policies")
 def contended_read(lab: Lab) -> list[Value]:
+    """Latency of a READ of 128 B under contention (M02)."""
     default = gates(lab, "SIFT", "work")["impact-aware 1.0"]
     chain = max(1, round(metric(default, "reads_per_chain").value))
     read_us = contended_read_us(profile_of(lab), _CONTENDED_MOPS, chain)
@@ -54,6 +56,7 @@ def _rest_us(run: Run) -> np.ndarray:
 
 @measures("M03", "fig01_remote_cost")
 def remote_over_local(lab: Lab) -> list[Value]:
+    """Latency, Remote-Vamana over in-memory Vamana (M03)."""
     return [_on(ratio(section2(lab, "remote_vamana"), section2(lab, "in_memory_vamana")))]
 
 
@@ -63,26 +66,31 @@ def _on(value: Value, on: str = _ON) -> Value:
 
 @measures("M04", "fig01_remote_cost")
 def remote_access(lab: Lab) -> list[Value]:
+    """Time that Remote-Vamana spends on remote accesses, per query (M04)."""
     return [_on(metric(section2(lab, "remote_vamana"), "wait_us"))]
 
 
 @measures("M05", "fig01_remote_cost")
 def local_time(lab: Lab) -> list[Value]:
+    """Time that in-memory Vamana spends, per query (it reads nothing remote) (M05)."""
     return [_on(metric(section2(lab, "in_memory_vamana"), "latency_mean_us"))]
 
 
 @measures("M06", "fig01_remote_cost")
 def remote_rest(lab: Lab) -> list[Value]:
+    """Time that Remote-Vamana spends on all but remote accesses, per query (M06)."""
     return [_on(of_runs(section2(lab, "remote_vamana"), lambda run: float(_rest_us(run).mean())))]
 
 
 @measures("M07", "fig01_remote_cost")
 def idle(lab: Lab) -> list[Value]:
+    """CPU idle time per query that dependent stages cause (M07)."""
     return remote_access(lab)
 
 
 @measures("M27", "fig01_remote_cost")
 def rest_over_local(lab: Lab) -> list[Value]:
+    """Time but for remote accesses, Remote-Vamana over in-memory Vamana (374 / 291) (M27)."""
     remote, local = section2(lab, "remote_vamana"), section2(lab, "in_memory_vamana")
     ours = ratio(remote, local)
     share = of_runs(remote, lambda run: float(_rest_us(run).mean() / latency_us(run.queries).mean()))
@@ -112,16 +120,19 @@ def _by_degree(lab: Lab, degree: int) -> list[Run]:
 
 @measures("M10", "reads_per_degree")
 def reads_at_32(lab: Lab) -> list[Value]:
+    """Exact-vector reads per query if every newly discovered neighbour is read, SIFT100M, degree 32 (M10)."""
     return [_on(metric(_by_degree(lab, 32), "exact_reads"), "recall 0.95")]
 
 
 @measures("M11", "reads_per_degree")
 def reads_at_128(lab: Lab) -> list[Value]:
+    """Exact-vector reads per query at degree 128 (M11)."""
     return [_on(metric(_by_degree(lab, 128), "exact_reads"), "recall 0.95")]
 
 
 @measures("M12", "reads_per_degree")
 def never_expanded(lab: Lab) -> list[Value]:
+    """Share of fetched candidates that are never expanded, degrees 32 to 128 (M12)."""
     shares = []
     for degree in (32, 128):
         q = _by_degree(lab, degree)[0].queries
@@ -138,21 +149,25 @@ def _async(lab: Lab, kind: str) -> list[Run]:
 
 @measures("M13", "async_vamana")
 def async_latency(lab: Lab) -> list[Value]:
+    """Mean latency of Async-Vamana, SIFT100M, high-precision codes (M13)."""
     return [metric(_async(lab, "async_vamana"), "latency_mean_us")]
 
 
 @measures("M25", "async_vamana")
 def remote_latency(lab: Lab) -> list[Value]:
+    """Mean latency of Remote-Vamana, SIFT100M, high-precision codes (M25)."""
     return [metric(_async(lab, "remote_vamana"), "latency_mean_us")]
 
 
 @measures("M14", "async_vamana")
 def remote_over_async(lab: Lab) -> list[Value]:
+    """Latency, Remote-Vamana over Async-Vamana (550 / 368) (M14)."""
     return [_on(ratio(_async(lab, "remote_vamana"), _async(lab, "async_vamana")), "recall 0.95, codes of 128 bytes")]
 
 
 @measures("M15", "async_vamana")
 def evaluation_share(lab: Lab) -> list[Value]:
+    """Share of candidate evaluation in the time of Async-Vamana (M15)."""
     return [_on(metric(_async(lab, "async_vamana"), "evaluation_share"), "recall 0.95, codes of 128 bytes")]
 
 
@@ -165,11 +180,13 @@ def _delayed(lab: Lab, delayed: bool) -> list[Run]:
 
 @measures("M16", "one_hop_delay")
 def delayed_recall(lab: Lab) -> list[Value]:
+    """Recall@10 if every finished evaluation reaches the list one expansion hop late (M16)."""
     return [difference(_delayed(lab, True), _delayed(lab, False))]
 
 
 @measures("M26", "one_hop_delay")
 def undelayed_recall(lab: Lab) -> list[Value]:
+    """Recall@10 without that delay (M26)."""
     return [metric(_delayed(lab, False), "recall")]
 
 
@@ -197,6 +214,7 @@ def evaluation_over_fetching(lab: Lab) -> list[Value]:
 
 @measures("M28", "fig14_burst")
 def rise_of_p99(lab: Lab) -> list[Value]:
+    """P99 of a fixed configuration, doubled arrival rate over steady (3.02 / 1.46 ms) (M28)."""
     fixed = bursts(lab)[1]
     return [of_runs(fixed, lambda run: burst(run)["p99_burst_us"] / burst(run)["p99_before_us"])]
 

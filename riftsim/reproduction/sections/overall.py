@@ -25,11 +25,13 @@ GB = 1e9
 
 @measures("O01", "scale")
 def latency_sift(lab: Lab) -> list[Value]:
+    """Latency of RiftANN, SIFT100M (O01)."""
     return [at_scale(lab, "latency_mean_us", "0.90", 1e8, 1e-3)]
 
 
 @measures("O08", "scale")
 def throughput_sift(lab: Lab) -> list[Value]:
+    """Throughput of RiftANN, SIFT100M (O08)."""
     latency = at_scale(lab, "latency_mean_us", "0.90", 1e8, 1e-3)
     ends = sorted((22 / latency.low if latency.low > 0 else float("inf"), 22 / latency.high))
     return [Value(22 / latency.value, *ends, extrapolated=True, on=latency.on)]
@@ -37,21 +39,25 @@ def throughput_sift(lab: Lab) -> list[Value]:
 
 @measures("O02", SYSTEMS)
 def latency_deep(lab: Lab) -> list[Value]:
+    """Latency of RiftANN, DEEP100M (O02)."""
     return [metric(system(lab, "DEEP", "riftann"), "latency_mean_us", 1e-3)]
 
 
 @measures("O03", SYSTEMS)
 def latency_spacev(lab: Lab) -> list[Value]:
+    """Latency of RiftANN, SPACEV100M (O03)."""
     return [metric(system(lab, "SPACEV", "riftann"), "latency_mean_us", 1e-3)]
 
 
 @measures("O09", SYSTEMS)
 def throughput_deep(lab: Lab) -> list[Value]:
+    """Throughput of RiftANN, DEEP100M (O09)."""
     return [metric(system(lab, "DEEP", "riftann"), "qps", 1e-3)]
 
 
 @measures("O10", SYSTEMS)
 def throughput_spacev(lab: Lab) -> list[Value]:
+    """Throughput of RiftANN, SPACEV100M (O10)."""
     return [metric(system(lab, "SPACEV", "riftann"), "qps", 1e-3)]
 
 
@@ -70,17 +76,20 @@ for _claims, _kind in ((("O04", "O11"), "DistVS"), (("O05", "O12"), "PipeANN"), 
 
 @measures("M23", SYSTEMS)
 def partitions_at_090(lab: Lab) -> list[Value]:
+    """Mean latency of d-HNSW at 0.90 (M23)."""
     return [metric(system(lab, "SIFT", KINDS["d-HNSW"]), "latency_mean_us", 1e-3)]
 
 
 @measures("M22", SYSTEMS)
 def partitions(lab: Lab) -> list[Value]:
+    """Mean latency of d-HNSW by Recall@10, 24 GB (M22)."""
     kind = KINDS["d-HNSW"]
     return [metric(system(lab, "SIFT", kind, recall), "latency_mean_us", 1e-3) for recall in (0.84, 0.91)]
 
 
 @measures("O07", SYSTEMS)
 def partitions_elsewhere(lab: Lab) -> list[Value]:
+    """Latency of d-HNSW, DEEP100M and SPACEV100M (O07)."""
     kind = KINDS["d-HNSW"]
     return [metric(system(lab, dataset, kind), "latency_mean_us", 1e-3) for dataset in ("DEEP", "SPACEV")]
 
@@ -88,24 +97,28 @@ def partitions_elsewhere(lab: Lab) -> list[Value]:
 @measures("O14", SYSTEMS)
 @of_each_set
 def partitions_throughput(lab: Lab, dataset: str) -> Value:
+    """Throughput of d-HNSW (O14)."""
     return metric(system(lab, dataset, KINDS["d-HNSW"]), "qps", 1e-3)
 
 
 @measures("O19", SYSTEMS)
 @of_each_set
 def partitions_qps(lab: Lab, dataset: str) -> Value:
+    """Throughput of d-HNSW with 32 query threads (32 / latency) (O19)."""
     return metric(system(lab, dataset, KINDS["d-HNSW"]), "qps")
 
 
 @measures("O15", SYSTEMS)
 @of_each_set
 def over_local(lab: Lab, dataset: str) -> Value:
+    """Latency, RiftANN over in-memory Vamana (O15)."""
     return ratio(system(lab, dataset, "riftann"), system(lab, dataset, "in_memory_vamana"))
 
 
 @measures("O16", SYSTEMS)
 @of_each_set
 def share_of_local(lab: Lab, dataset: str) -> Value:
+    """Throughput, RiftANN over in-memory Vamana (O16)."""
     return rate_ratio(system(lab, dataset, "riftann"), system(lab, dataset, "in_memory_vamana"))
 
 
@@ -133,12 +146,14 @@ def codes(lab: Lab) -> list[Value]:
 @measures("O20", SYSTEMS)
 @of_each_set
 def in_flight(lab: Lab, dataset: str) -> Value:
+    """Queries in flight of RiftANN (latency x throughput); input of the closed loop (O20)."""
     measured = metric(system(lab, dataset, "riftann"), "in_flight")
     return exactly(measured.value, same_data=True, on="set to 22")
 
 
 @measures("B13")
 def fits(lab: Lab) -> list[Order | Missing]:
+    """The SIFT1B index of d-HNSW exceeds 768 GB, that of RiftANN does not (644 B x 1e9) (B13)."""
     record_bytes = RecordLayout(128, "uint8", 128).record_bytes
     found = f"RiftANN's 1 G records take {record_bytes * 1e9 / GB:.0f} of 768 GB"
     raise NotMeasured(f"the size of a d-HNSW index is not modelled ({found})")
