@@ -16,6 +16,9 @@ from riftsim.kernels import engine_trace as kinds
 
 TRACE_FOLDER = "trace"
 
+BLOCKED_READS, BLOCKED_GATE, BLOCKED_DRAIN = range(3)
+"""What a query waits for after a step, numbered as in ``search.messages.Blocked``."""
+
 READ_TIMES = (
     "rung_ps",
     "fetched_ps",
@@ -76,7 +79,7 @@ class Trace:
     steps : DataFrame
         Work of the main thread for the query, in order: ``row``, ``from_ps`` to ``polled_ps`` (the query's share of a
         poll; none at its start), ``computed_ps`` (tables, lists, distances, merging), ``posted_ps``, ``until_ps``
-        (control); then ``blocked`` (``search.messages.Blocked``: what it waits for), ``done``, ``unfinished``
+        (control); then ``blocked`` (``BLOCKED_...``: what it waits for), ``done``, ``unfinished``
         evaluations, ``window`` (both 0 for round-synchronous searches).
     reads : DataFrame
         ``row``, ``tag``, ``node`` of the graph, ``kind`` (``READ_...`` of ``kernels.query``), ``memory_node``, and

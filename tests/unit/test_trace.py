@@ -1,44 +1,16 @@
 """What is written down of a query accounts for every picosecond of its latency, and for every read and task."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from search_runs import system_of
-from search_worlds import random_world
+from traced_runs import MEASURED, WARMUP, traced_run
 
 from riftsim.assembly.simulation import traced_arrivals
-from riftsim.computenode.balancing import Balancing
-from riftsim.computenode.costs import CpuModel
-from riftsim.computenode.drivers.compiled import run_compiled
-from riftsim.computenode.drivers.sim import SimulatedCluster
-from riftsim.computenode.engine import CpuBudget
 from riftsim.config.schema import TraceConfig
 from riftsim.config.sweep import load_experiment
-from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError, ResultsError
-from riftsim.rdma.profiles import load_profile
+from riftsim.results import trace as tables
 from riftsim.results.trace import READ_TIMES, Trace, trace_of
 from riftsim.search.messages import Blocked
-
-WARMUP, MEASURED = 3, 8
-
-
-def traced_run(name="riftann", traced=range(WARMUP, WARMUP + MEASURED), **changes):
-    """A run of two memory nodes whose workers are busy, so that every kind of record is there."""
-    profile = load_profile("connectx5-100g")
-    cluster = SimulatedCluster(
-        profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=2, vector_bytes=8),
-        budget=CpuBudget(threads=3),
-        balancing=Balancing(Fixed()),
-        compute_nodes=1,
-        memory_nodes=1,
-    )
-    system = system_of(name, random_world(1), list_size=16, k=3, context={"threads": 3}, **changes)
-    cluster = replace(cluster, **system.cluster_changes)
-    load = {"queries": 4, "warmup": WARMUP, "measured": MEASURED, "concurrency": 5}
-    return run_compiled(cluster, system.new_program, traced=traced, **load)
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +105,8 @@ def test_no_trace_is_the_configuration_of_before():
     traced = load_experiment("quickstart", {"driver": {"kind": "sim", "trace": {"queries": 2}}}).points[0]
     assert silent.hash == plain.hash
     assert traced.hash != plain.hash
+
+
+def test_what_a_query_waits_for_has_the_numbers_of_the_messages():
+    numbers = (tables.BLOCKED_READS, tables.BLOCKED_GATE, tables.BLOCKED_DRAIN)
+    assert numbers == (Blocked.READS, Blocked.GATE, Blocked.DRAIN)

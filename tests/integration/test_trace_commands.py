@@ -1,0 +1,76 @@
+"""Timelines and critical paths from the command line: of a recorded run and of an experiment file."""
+
+import json
+
+import pytest
+
+from riftsim.cli import main
+from riftsim.errors import ConfigError, ResultsError
+from riftsim.experiments.api import run
+from riftsim.experiments.retrace import chosen_query, run_of, traced
+
+SET = {
+    "dataset.queries": 12,
+    "sweep": {},
+    "search.L": 24,
+    "system": {"kind": "riftann"},
+    "load": {"kind": "closed", "concurrency": 4},
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return run("quickstart", set=SET, out=tmp_path_factory.mktemp("results")).runs[0]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_recorded_query_is_traced(recorded, capsys, tmp_path):
+    assert main(["trace", str(recorded.path), "--slowest"]) == 0
+    out = capsys.readouterr().out
+    row = chosen_query(recorded, slowest=True)
+    latency_ps = (recorded.queries["end_ps"] - recorded.queries["arrival_ps"]).to_numpy()
+    assert row == latency_ps.argmax()
+    assert f"query {row} of quickstart/{recorded.name}: {latency_ps[row] / 1e6:.1f} us" in out
+    file = tmp_path / "results/traces/quickstart/figures" / f"{recorded.name}-query-{row}.json"
+    assert json.loads(file.read_text())["otherData"]["row"] == row
+    assert file.with_suffix(".png").exists()
+    header, *lines = file.with_suffix(".csv").read_text().splitlines()
+    assert header == "track,lane,kind,from_us,until_us"
+    assert len({line.split(",")[0] for line in lines}) >= 3
+
+
+def test_critical_paths_of_a_run(recorded, capsys, tmp_path):
+    assert main(["critical-path", str(recorded.path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    mean_us = (recorded.queries["end_ps"] - recorded.queries["arrival_ps"]).mean() / 1e6
+    assert sum(row["critical_us"] for row in rows if row["resource"] != "gate") == pytest.approx(mean_us)
+    assert main(["critical-path", str(recorded.path), "--query", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "query 1" in out
+    assert "worker: computing" in out
+    assert (tmp_path / f"results/traces/quickstart/figures/{recorded.name}-critical-path.svg").exists()
+
+
+def test_an_experiment_file_needs_one_point():
+    with pytest.raises(ConfigError, match=r"found 15 points, expected one: choose with --set one value of each of"):
+        run_of("quickstart")
+    with pytest.raises(ResultsError, match=r"found no complete run; expected the directory of one"):
+        run_of(".")
+
+
+def test_wrong_queries_are_named(recorded):
+    with pytest.raises(ResultsError, match="found no query 12; expected one of 0 to 11"):
+        chosen_query(recorded, 12)
+
+
+def test_a_run_of_another_riftsim_is_not_explained(recorded):
+    changed = recorded.queries.copy()
+    changed.loc[3, "end_ps"] += 1
+    stale = type(recorded)(recorded.path, recorded.manifest)
+    stale.__dict__["queries"] = changed
+    with pytest.raises(ResultsError, match="its repetition gave other times"):
+        traced(stale, [2])
