@@ -124,7 +124,7 @@ def _search(program: Program, query: int, order: np.random.Generator, *, provoke
             open_reads += [read.tag for read in (*part.chain, *part.calls)]
             open_tasks += [task.number for task in part.tasks]
         step = part
-        if step.done != (not open_reads and not open_tasks):
+        if step.done != (not open_reads and not open_tasks and not step.resume):
             state = "has ended" if step.done else "waits"
             raise PluginError(
                 f"program: query {query} {state} with reads {open_reads} and tasks {open_tasks} open; expected it to "
@@ -135,7 +135,9 @@ def _search(program: Program, query: int, order: np.random.Generator, *, provoke
         if provoke:
             _provoke(program, query, open_reads, open_tasks)
         everything = [(True, tag) for tag in open_reads] + [(False, number) for number in open_tasks]
-        some = [everything[at] for at in order.permutation(len(everything))[: order.integers(1, len(everything) + 1)]]
+        least = 0 if step.resume else 1
+        count = order.integers(least, len(everything) + 1)
+        some = [everything[at] for at in order.permutation(len(everything))[:count]]
         reads = [name for is_read, name in some if is_read]
         tasks = [name for is_read, name in some if not is_read]
         open_reads = [tag for tag in open_reads if tag not in reads]

@@ -10,6 +10,7 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.config.schema import CodesFileConfig, ExperimentConfig, IndexFileConfig, PQConfig
 from riftsim.errors import ConfigError, DataError
+from riftsim.index.diskann_disk_io import read_disk_index
 from riftsim.index.diskann_io import read_memory_index
 from riftsim.index.graph import Graph, degree_report, repair, unreachable
 from riftsim.index.hnsw_io import read_faiss_hnsw, read_hnswlib
@@ -164,7 +165,9 @@ def _codes(
 
 def _import(asked: IndexFileConfig, dataset: Dataset) -> ImportedIndex:
     dtype = dataset.base.dtype
-    if asked.format == "diskann":
+    if asked.format == "diskann_disk":
+        imported = read_disk_index(asked.path, dtype).index
+    elif asked.format == "diskann":
         imported = read_memory_index(asked.path, dtype, dataset.metric)
     elif asked.format == "hnswlib":
         imported = read_hnswlib(asked.path, dtype, dataset.metric)

@@ -17,7 +17,16 @@ from riftsim.memnode.region import Region
 from riftsim.memnode.shards import placement_for
 from riftsim.memnode.store import stored_region
 from riftsim.quantize.codec import METRIC_CODES
-from riftsim.systems import async_vamana, cxl_ann, in_memory_vamana, one_hop_delay, remote_vamana, riftann
+from riftsim.systems import (
+    async_vamana,
+    cxl_ann,
+    diskann,
+    in_memory_vamana,
+    one_hop_delay,
+    pipeann,
+    remote_vamana,
+    riftann,
+)
 from riftsim.systems.alpha import Ratios, calibration_search, measure_ratios
 from riftsim.systems.context import System, SystemBuilder, SystemContext
 from riftsim.workload.datasets import Dataset
@@ -27,6 +36,8 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "remote_vamana": remote_vamana.build,
     "async_vamana": async_vamana.build,
     "riftann": riftann.build,
+    "diskann": diskann.build,
+    "pipeann": pipeann.build,
     "one_hop_delay": one_hop_delay.build,
     "cxl_ann": cxl_ann.build,
 }

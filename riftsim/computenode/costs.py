@@ -5,12 +5,13 @@ and prices. Contention for memory bandwidth is one factor, fixed when a piece of
 for each other main thread that is busy at that moment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from riftsim.kernels import prices
 from riftsim.rdma.profiles import CpuCosts
 from riftsim.search.messages import Work
+from riftsim.storage.profile import SsdProfile
 
 # The Python engine calls the kernels' sources, the compiled engine the kernels.
 _alone_ps = prices.alone_ps.py_func
@@ -92,6 +93,16 @@ class CpuModel:
             poll_once_ps=costs.poll_ps,
             cqe_ps=costs.cqe_ps,
             contention_permille=costs.per_thread_slowdown_permille,
+        )
+
+    def reading_from(self, drive: SsdProfile) -> "CpuModel":
+        """The same where reads are submitted to an SSD and not posted to a NIC."""
+        return replace(
+            self,
+            build_wr_ps=drive.submit_ps,
+            doorbell_ps=drive.enter_ps,
+            poll_once_ps=drive.poll_ps,
+            cqe_ps=drive.reap_ps,
         )
 
     @cached_property

@@ -216,7 +216,7 @@ class ComputeNode:
         """What a thread does next, once it is free."""
         if thread.to_start:
             until_ps = self._start(thread, thread.to_start.popleft())
-        elif thread.completions or thread.evaluated:
+        elif thread.completions or thread.evaluated or thread.resuming:
             until_ps = self._poll(thread)
         elif task := self._own_task(thread):
             until_ps = self._evaluate(thread, task)
@@ -253,10 +253,13 @@ class ComputeNode:
         for task in thread.evaluated:
             seen.setdefault(task.ordinal, ([], []))[1].append(task.number)
             self._note(trace.MERGED, task.ordinal, task.number, self._calendar.now)
+        for ordinal in thread.resuming:
+            seen.setdefault(ordinal, ([], []))
         poll_ps = self._cpu.poll_ps(thread.entries)
         thread.completions.clear()
         thread.entries = 0
         thread.evaluated.clear()
+        thread.resuming.clear()
         at_ps = self._calendar.now + poll_ps
         made: list[tuple[QueryRun, CallRequest]] = []
         for ordinal, (reads, tasks) in seen.items():
@@ -323,6 +326,8 @@ class ComputeNode:
             at_ps += control_ps
         run.idle_from_ps = at_ps
         run.blocked = step.blocked
+        if step.resume:
+            thread.resuming.append(run.ordinal)
         if step.done:
             self._calendar.at(at_ps, EventKind.FINISH, self._node, run.ordinal, 0, self._finish, (thread, run))
         unfinished, _, window = getattr(run.program, "counters", _no_counters)()

@@ -66,6 +66,8 @@ class MainThread:
     """Completion-queue entries among them."""
     evaluated: list[PooledTask] = field(default_factory=list)
     """Tasks that workers have finished and that were not merged yet."""
+    resuming: list[int] = field(default_factory=list)
+    """Queries that go on whether or not something completes, by number of arrival."""
 
     def push(self, tag: int, is_entry: bool = True) -> None:
         """Take a completion, with or without an entry of its own; a thread with nothing to do sees it at once."""

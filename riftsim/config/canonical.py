@@ -45,6 +45,8 @@ def config_hash(config: ExperimentConfig) -> str:
         decisive["driver"].pop("trace", None)
     decisive["hardware"] = _file_identity(config.hardware, "hardware")
     decisive["dataset"]["name"] = _file_identity(config.dataset.name, "datasets")
+    if "drive" in decisive["system"]:
+        decisive["system"]["drive"] = _file_identity(decisive["system"]["drive"], "storage")
     if "path" in decisive["index"]:
         decisive["index"]["path"] = _large_file_identity(Path(decisive["index"]["path"]))
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False)

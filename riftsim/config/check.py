@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from riftsim.config.schema import AdaptiveBalancing, ClosedLoad, ExperimentConfig, LocalDriver
+from riftsim.config.schema import (
+    AdaptiveBalancing,
+    ClosedLoad,
+    DiskAnnConfig,
+    ExperimentConfig,
+    LocalDriver,
+    PipeAnnConfig,
+)
 from riftsim.yaml_file import KeyPath
 
 Problem = tuple[KeyPath, str]
@@ -38,6 +45,10 @@ def _search(config: ExperimentConfig) -> Iterator[Problem]:
     if alpha is not None and alpha > _MAX_ALPHA:
         yield ("system", "verification", "alpha"), f"found {alpha}, expected at most {_MAX_ALPHA:.0e}"
 
+    start_width, max_width = (getattr(config.system, key, None) for key in ("start_width", "max_width"))
+    if start_width is not None and start_width > max_width:
+        yield ("system", "start_width"), f"found {start_width}, expected at most max_width = {max_width}"
+
 
 def _data(config: ExperimentConfig) -> Iterator[Problem]:
     n = config.dataset.n
@@ -65,6 +76,16 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
         )
     if placement.kind != "plugin" and placement.options:
         yield ("cluster", "placement", "options"), f"found options with kind '{placement.kind}', which takes none"
+    if isinstance(config.system, DiskAnnConfig | PipeAnnConfig):
+        system = config.system.__struct_config__.tag
+        expected = f"with system '{system}': its records lie on one local drive, in the order of their rows"
+        if config.cluster.memory_nodes != 1:
+            yield ("cluster", "memory_nodes"), f"found {config.cluster.memory_nodes}, expected 1 {expected}"
+        if placement.kind != "contiguous":
+            yield ("cluster", "placement", "kind"), f"found '{placement.kind}', expected 'contiguous' {expected}"
+        if config.cluster.record_cache.kind != "none":
+            kind = config.cluster.record_cache.kind
+            yield ("cluster", "record_cache", "kind"), f"found '{kind}', expected 'none' with system '{system}'"
 
 
 def _load(config: ExperimentConfig) -> Iterator[Problem]:

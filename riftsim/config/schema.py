@@ -50,8 +50,8 @@ class IndexFileConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="f
     """Use an index that another tool built."""
 
     path: str
-    """The index file (``diskann``: the in-memory index)."""
-    format: Literal["diskann", "hnswlib", "faiss"]
+    """The index file (``diskann``: the in-memory index; ``diskann_disk``: the sector file)."""
+    format: Literal["diskann", "diskann_disk", "hnswlib", "faiss"]
     """The tool that wrote it."""
 
 
@@ -235,6 +235,42 @@ class RiftAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="rif
     """Most neighbours per evaluation task; 0 makes one task of each adjacency list."""
 
 
+class DiskAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="diskann"):
+    """DiskANN (NeurIPS'19): beam search over sector-aligned records on a local SSD; runs on the SimPy engine."""
+
+    drive: str = "samsung-980pro"
+    """Name of an SSD profile or path to one."""
+    beam_width: Positive = 8
+    """Sectors requested per round (W); 8 in PipeANN's comparison."""
+    cached_nodes: NonNegative = 0
+    """Records kept in memory, nearest to the start by hops; at most a tenth of them, as in the published code."""
+
+
+class PipeAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="pipeann"):
+    """PipeANN (OSDI'25): pipelined best-first search on a local SSD; runs on the SimPy engine."""
+
+    drive: str = "samsung-980pro"
+    """Name of an SSD profile or path to one."""
+    start_width: Positive = 4
+    """Most reads in flight at the start of a query."""
+    max_width: Annotated[int, Meta(ge=1, le=128)] = 32
+    """Most reads in flight at all."""
+    marker: NonNegative = 5
+    """Position in the candidate list that the nearest unread candidate must have reached before the width grows."""
+    most_waste: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.1
+    """Share of reads in vain up to which the width grows."""
+    entry_share: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.01
+    """Share of the vectors in the in-memory index that finds entry points; 0 begins at the start node."""
+    entry_points: Positive = 10
+    """Candidate-list size of the search in it, all of whose candidates are entry points."""
+    entry_R: Annotated[int, Meta(ge=2)] = 32
+    """Largest out-degree of the in-memory index."""
+    entry_L: Positive = 64
+    """Candidate-list size of the searches that build it."""
+    entry_seed: NonNegative = 0
+    """Seed of the sample and of the insertion order."""
+
+
 class OneHopDelayConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="one_hop_delay"):
     """Rounds whose evaluations reach the candidate list one round late (section 2.4); for the driver ``local``."""
 
@@ -266,6 +302,8 @@ SystemConfig = (
     | RemoteVamanaConfig
     | AsyncVamanaConfig
     | RiftAnnConfig
+    | DiskAnnConfig
+    | PipeAnnConfig
     | OneHopDelayConfig
     | CxlAnnConfig
     | PluginConfig

@@ -17,8 +17,8 @@ from riftsim.index._binary import BinaryFile, read_matrix
 from riftsim.index.diskann_io import DTYPES, read_metadata
 from riftsim.index.graph import Graph, validate
 from riftsim.index.imported import ImportedIndex
+from riftsim.index.sectors import SECTOR_BYTES, SectorLayout
 
-SECTOR_BYTES = 4096
 _SUFFIX = "_disk.index"
 _FIELDS = 9
 _CHUNK_ROWS = 65536
@@ -72,6 +72,7 @@ def read_disk_index(path: str | os.PathLike, dtype: np.dtype | None = None) -> D
     stored = np.dtype(np.uint8) if has_codes else np.dtype(np.float32) if metric == "ip" else dtype
     file = BinaryFile(path)
     n, values, start, record_bytes, per_sector, frozen = _header(file)
+    layout = SectorLayout(record_bytes)
     first_list = values * stored.itemsize
     width = (record_bytes - first_list) // 4 - 1
     if width < 1 or (record_bytes - first_list) % 4:
@@ -90,9 +91,8 @@ def read_disk_index(path: str | os.PathLike, dtype: np.dtype | None = None) -> D
         words = np.ascontiguousarray(records[:, first_list:]).view("<u4")
         if len(bad := np.flatnonzero(words[:, 0] > width)):
             row = first + bad[0]
-            raise file.error(
-                f"degree of row {row}", words[bad[0], 0], f"at most {width}", _at(row, record_bytes, per_sector)
-            )
+            at = layout.sector_at(row) + layout.within(row)
+            raise file.error(f"degree of row {row}", words[bad[0], 0], f"at most {width}", at)
         degrees[first:stop] = words[:, 0]
         used = np.arange(width) < words[:, :1]
         neighbors[first:stop][used] = words[:, 1:].view(np.int32)[used]
@@ -120,16 +120,10 @@ def _header(file):
         )
     if record_bytes == 0 or per_sector != SECTOR_BYTES // record_bytes:
         raise file.error("record bytes and records per sector", (record_bytes, per_sector), "that fill a sector", 32)
-    expected = _at(n - 1, record_bytes, per_sector) // SECTOR_BYTES + max(1, -(-record_bytes // SECTOR_BYTES))
-    if file.size != expected * SECTOR_BYTES:
-        raise file.error("size", file.size, f"{expected * SECTOR_BYTES} for {n} rows", 8)
+    expected = SectorLayout(record_bytes).file_bytes(n)
+    if file.size != expected:
+        raise file.error("size", file.size, f"{expected} for {n} rows", 8)
     return n, values, start, record_bytes, per_sector, frozen
-
-
-def _at(row, record_bytes, per_sector):
-    if per_sector:
-        return SECTOR_BYTES * (1 + row // per_sector) + row % per_sector * record_bytes
-    return SECTOR_BYTES * (1 + row * -(-record_bytes // SECTOR_BYTES))
 
 
 def _records(data, first, stop, record_bytes, per_sector):
@@ -175,10 +169,10 @@ def write_disk_index(path: str | os.PathLike, graph: Graph, vectors: np.ndarray)
     n, d = vectors.shape
     first_list = d * vectors.itemsize
     record_bytes = first_list + 4 + 4 * graph.width
-    per_sector = SECTOR_BYTES // record_bytes
-    together, span = (per_sector, SECTOR_BYTES) if per_sector else (1, SECTOR_BYTES * -(-record_bytes // SECTOR_BYTES))
+    layout = SectorLayout(record_bytes)
+    per_sector, together, span = layout.per_sector, max(1, layout.per_sector), layout.span_bytes
     step = max(1, _CHUNK_ROWS // together) * together
-    size = SECTOR_BYTES + -(-n // together) * span
+    size = layout.file_bytes(n)
     with atomic_write(path) as partial, partial.open("wb") as handle:
         sector = np.zeros(SECTOR_BYTES, np.uint8)
         sector[:8] = np.array([_FIELDS, 1], "<u4").view(np.uint8)

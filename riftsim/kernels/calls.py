@@ -1,6 +1,6 @@
 """The transitions of a search as Python calls them: with handles instead of twenty arrays (see ``handles``)."""
 
-from riftsim.kernels import eager, memory_side, retry, rounds, speculative, traversal
+from riftsim.kernels import eager, memory_side, pipelined, retry, rounds, speculative, traversal
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.handles import index_of, state_of
 from riftsim.kernels.query import READ_RECORD
@@ -102,3 +102,39 @@ def advance(state, index, query):
 def prune(state, index, query):
     """``memory_side.prune``."""
     return memory_side.prune(state_of(state), index_of(index), query)
+
+
+@kernel
+def seed(state, nodes, distances, width):
+    """``pipelined.seed``."""
+    pipelined.seed(state_of(state), nodes, distances, width)
+
+
+@kernel
+def rescore(state, index, query, posted):
+    """``pipelined.rescore``."""
+    return pipelined.rescore(state_of(state), index_of(index), query, posted)
+
+
+@kernel
+def issue(state, index, posted, most):
+    """``pipelined.issue``."""
+    return pipelined.issue(state_of(state), index_of(index), posted, most)
+
+
+@kernel
+def land(state, posted, starts, tags, places, count):
+    """``pipelined.land``."""
+    return pipelined.land(state_of(state), posted, starts, tags, places, count)
+
+
+@kernel
+def pick_arrived(state):
+    """``pipelined.pick_arrived``."""
+    return pipelined.pick_arrived(state_of(state))
+
+
+@kernel
+def outlook(state, posted):
+    """``pipelined.outlook``."""
+    return pipelined.outlook(state_of(state), posted)

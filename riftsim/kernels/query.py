@@ -50,7 +50,12 @@ RETRIED = 35  # reads asked for again after they failed
 KEPT = 34  # rows of kept_lists in use
 ROUND_LIMIT = 36  # most rounds that expand, 0: no limit
 EMPTY_ROUNDS = 37  # rounds that passed without an expansion, because all that could be expanded was held back
-NUMBERS = 40
+# ---- of a pipelined search
+LANDED = 38  # reads that have arrived and wait to be worked on; they are in flight as far as IN_FLIGHT goes
+MARKER = 39  # farthest position that the nearest unread candidate has had
+ARRIVED = 40  # reads that the control of the width has counted
+USEFUL = 41  # of these, reads of nodes that were no farther than the last candidate when they arrived
+NUMBERS = 44
 
 # ---- positions in QueryState.rules: settings of the system, equal for all its queries
 RULE_BEAM = 0  # expansions per round
@@ -66,7 +71,10 @@ RULE_FULL_RECORD = 9  # every read brings the whole record
 RULE_HOLD = 10  # whether evaluations are held back for a round, and what becomes of them at the end
 RULE_COUNT_EMPTY = 11  # whether rounds without an expansion count against the limit
 RULE_VERIFY_EVICTED = 12  # candidates may be verified once they left the list, not as soon as they enter it
-RULES = 13
+RULE_MAX_WINDOW = 13  # of a pipelined search: largest width
+RULE_MARKER = 14  # position of the nearest unread candidate from which on the width is controlled
+RULE_WASTE_PPM = 15  # share of reads in vain up to which the width grows, times 1e6
+RULES = 16
 
 VERIFY_EXPANDED = 0  # exact vectors of expanded nodes only
 VERIFY_CALIBRATED = 1  # and of nodes within alpha times the k-th exact distance
@@ -101,6 +109,7 @@ ENTERED = np.uint8(2)  # was inserted into the candidate list at some time
 HAS_VECTOR = np.uint8(4)  # its exact vector was asked for
 HAS_ADJACENCY = np.uint8(8)  # its adjacency list was asked for
 WANTED = np.uint8(16)  # the verification rule held for it when it entered the list
+ARRIVED_RECORD = np.uint8(32)  # its record has arrived and was not worked on
 
 # ---- which part of a record a read brings
 READ_RECORD = 0

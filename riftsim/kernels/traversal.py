@@ -66,14 +66,21 @@ def see(state, node):
     return True
 
 
+@kernel(inline=True)
+def clear(state, window):
+    """Empty the state of a query."""
+    state.numbers[:] = 0
+    state.numbers[q.WINDOW] = window
+    state.node_ids[:] = -1
+    state.flight_tags[:] = -1
+    state.trail[0, :] = 0
+
+
 @kernel
 def begin(state, index, query, window):
     """Start a query whose distance table is filled: everything empty, the start node in the candidate list."""
     numbers = state.numbers
-    numbers[:] = 0
-    numbers[q.WINDOW] = window
-    state.node_ids[:] = -1
-    state.flight_tags[:] = -1
+    clear(state, window)
     see(state, np.int32(index.start))
     state.pending_ids[0] = index.start
     numbers[q.PENDING_TAIL] = 1
@@ -82,7 +89,7 @@ def begin(state, index, query, window):
     merge_task(state, 0)
     # The start node is nobody's neighbour.
     numbers[q.GENERATED] = 0
-    state.trail[0, :] = 0
+    state.trail[0, :] = 0  # nor does it count as inserted by an expansion
 
 
 # ---------------------------------------------------------------- asking

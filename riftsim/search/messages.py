@@ -97,6 +97,8 @@ class Step(NamedTuple):
     then: "Step | None" = None
     """What the main thread goes on with at once, after it has posted: work that is off the path of these reads. The
     last of the steps says whether the search has ended and what it waits for."""
+    resume: bool = False
+    """Whether the search goes on at its main thread's next turn, even if nothing has completed by then."""
 
     def parts(self) -> "list[Step]":
         """This step and those that follow it at once."""

@@ -10,9 +10,7 @@ import msgspec
 from riftsim import yaml_file
 from riftsim.constants import Constant, check_constant, constant_ps, profile_names, profile_path, ps_per_kib
 from riftsim.errors import ConfigError
-
-SECTOR_BYTES = 4096
-"""What an SSD is read in: a read begins and ends at a multiple of it."""
+from riftsim.index.sectors import SECTOR_BYTES
 
 SECTIONS = ("device", "host")
 _FOLDER = resources.files("riftsim") / "configs" / "storage"

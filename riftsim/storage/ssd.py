@@ -16,7 +16,8 @@ from typing import Any
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.errors import ConfigError, ProtocolError
-from riftsim.storage.profile import SECTOR_BYTES, SsdProfile
+from riftsim.index.sectors import SECTOR_BYTES
+from riftsim.storage.profile import SsdProfile
 from riftsim.transport.completion import CompletionQueue
 from riftsim.transport.wr import Chain, WorkRequest
 

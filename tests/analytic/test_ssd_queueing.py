@@ -8,8 +8,9 @@ import pytest
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.errors import ConfigError, ProtocolError
+from riftsim.index.sectors import SECTOR_BYTES
 from riftsim.rng import stream
-from riftsim.storage.profile import SECTOR_BYTES, load_ssd_profile
+from riftsim.storage.profile import load_ssd_profile
 from riftsim.storage.ssd import SimulatedSsds
 from riftsim.transport.wr import Chain, WorkRequest
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 from search_worlds import World
 
@@ -10,11 +11,20 @@ from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import Balancing, CpuBudget
-from riftsim.config.schema import RiftAnnConfig
+from riftsim.config.schema import DiskAnnConfig, PipeAnnConfig, RiftAnnConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Answer
-from riftsim.systems import async_vamana, cxl_ann, in_memory_vamana, one_hop_delay, remote_vamana, riftann
+from riftsim.systems import (
+    async_vamana,
+    cxl_ann,
+    diskann,
+    in_memory_vamana,
+    one_hop_delay,
+    pipeann,
+    remote_vamana,
+    riftann,
+)
 from riftsim.systems.context import System
 
 BUILDERS = {
@@ -24,15 +34,16 @@ BUILDERS = {
     "riftann": riftann.build,
     "one_hop_delay": one_hop_delay.build,
     "cxl_ann": cxl_ann.build,
+    "diskann": diskann.build,
+    "pipeann": pipeann.build,
 }
+CONFIGS = {"riftann": RiftAnnConfig, "diskann": DiskAnnConfig, "pipeann": PipeAnnConfig}
 
 
 def system_of(name: str, world: World, *, list_size: int = 24, k: int = 10, context: dict | None = None, **settings):
     """A built-in system with its defaults, except for ``settings``."""
-    if name == "riftann":
-        import msgspec
-
-        defaults = msgspec.to_builtins(RiftAnnConfig())
+    if name in CONFIGS:
+        defaults = msgspec.to_builtins(CONFIGS[name]())
         defaults.pop("kind")
         settings = defaults | settings
     return BUILDERS[name](world.context(list_size, k, **(context or {})), **settings)

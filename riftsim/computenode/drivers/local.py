@@ -42,7 +42,7 @@ def step_through(program: Program, query_index: int) -> Answer:
     while not steps[-1].done:
         reads = [request.tag for step in steps for request in (*step.chain, *step.calls)]
         tasks = [task.number for step in steps for task in step.tasks]
-        if not reads and not tasks:
+        if not reads and not tasks and not steps[-1].resume:
             raise ProtocolError(f"query {query_index} waits, but nothing is in flight and it has not ended")
         steps = program.receive(reads, tasks).parts()
     return program.answer()

@@ -17,6 +17,8 @@ from riftsim.rdma.calls import CallService
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import Program
+from riftsim.storage.profile import SsdProfile
+from riftsim.storage.ssd import SimulatedSsds
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class SimulatedCluster:
         Whether only the last read of a chain asks for a completion entry.
     memory_threads : int
         Threads of each memory node that serve calls; 0 where memory nodes are passive.
+    drive : SsdProfile or None
+        SSDs in place of the network: ``memory_nodes`` of them at each compute node, which no other node reads.
     """
 
     profile: HardwareProfile
@@ -45,6 +49,7 @@ class SimulatedCluster:
     memory_nodes: int
     signal_last_only: bool = False
     memory_threads: int = 0
+    drive: SsdProfile | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,12 @@ def run_simulated(
     calendar = calendar or Calendar()
     recorder = TraceRecorder(traced) if traced else None
     note = recorder.note if recorder else None
-    network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed, note)
+    cpu = cluster.cpu
+    if cluster.drive:
+        network = SimulatedSsds(calendar, cluster.drive, cluster.compute_nodes, cluster.memory_nodes)
+        cpu = cpu.reading_from(cluster.drive)
+    else:
+        network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed, note)
     calls = CallService(calendar, network, cluster.memory_threads) if cluster.memory_threads else None
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
@@ -117,7 +127,7 @@ def run_simulated(
         ComputeNode(
             calendar,
             network,
-            cluster.cpu,
+            cpu,
             node=node,
             memory_nodes=cluster.memory_nodes,
             budget=cluster.budget,
