@@ -21,6 +21,7 @@ from riftsim.systems import (
     async_vamana,
     cxl_ann,
     diskann,
+    distvs,
     in_memory_vamana,
     one_hop_delay,
     pipeann,
@@ -40,6 +41,7 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "pipeann": pipeann.build,
     "one_hop_delay": one_hop_delay.build,
     "cxl_ann": cxl_ann.build,
+    "distvs": distvs.build,
 }
 
 

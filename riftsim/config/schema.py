@@ -297,6 +297,15 @@ class CxlAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="cxl_
     """Insert into the candidate list only after the next reads are posted."""
 
 
+class DistVsConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="distvs"):
+    """DistVS (2026), reconstructed: codes at the compute node prune, threads of an active memory node do the rest."""
+
+    memory_threads: Positive = 6
+    """Of ``cluster.threads``, those at the memory node (section 4.1)."""
+    beam_width: Positive = 4
+    """Expansions per round: one call each."""
+
+
 SystemConfig = (
     InMemoryVamanaConfig
     | RemoteVamanaConfig
@@ -306,6 +315,7 @@ SystemConfig = (
     | PipeAnnConfig
     | OneHopDelayConfig
     | CxlAnnConfig
+    | DistVsConfig
     | PluginConfig
 )
 

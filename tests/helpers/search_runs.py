@@ -19,6 +19,7 @@ from riftsim.systems import (
     async_vamana,
     cxl_ann,
     diskann,
+    distvs,
     in_memory_vamana,
     one_hop_delay,
     pipeann,
@@ -36,6 +37,7 @@ BUILDERS = {
     "cxl_ann": cxl_ann.build,
     "diskann": diskann.build,
     "pipeann": pipeann.build,
+    "distvs": distvs.build,
 }
 CONFIGS = {"riftann": RiftAnnConfig, "diskann": DiskAnnConfig, "pipeann": PipeAnnConfig}
 

@@ -1,0 +1,108 @@
+"""DistVS's search: the results of a lock-step search that verifies everything, and an oracle of its calls."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from search_runs import answers_of, local_answers, simulate, system_of
+from search_worlds import random_world
+
+from riftsim.computenode.drivers.local import step_through
+from riftsim.errors import ConfigError, ProtocolError
+from riftsim.kernels import query as q
+from riftsim.search.memory_side import HEADER_BYTES, MemorySideSearch
+from riftsim.search.rounds import RoundSearch
+from riftsim.testing import check_program
+
+
+def oracle(world, query, list_size, beam):
+    """Survivors sent in each call, unseen neighbours of each reply, and all nodes that ever entered: plain lists."""
+    compact = world.compact(query)
+    key = lambda node: (float(compact[node]), node)  # noqa: E731
+    sent, replied, entered, expanded = [], [], set(), set()
+    candidates, seen, survivors = [], {world.graph.start}, [world.graph.start]
+    while True:
+        sent.append(len(survivors))
+        candidates = sorted([*candidates, *survivors], key=key)[:list_size]
+        entered |= set(candidates)
+        chosen = [node for node in candidates if node not in expanded][:beam]
+        expanded |= set(chosen)
+        unseen = []
+        for node in chosen:
+            for other in world.neighbors(node):
+                if other not in seen:
+                    seen.add(other)
+                    unseen.append(other)
+        replied.append(len(unseen))
+        if not chosen:
+            return sent, replied, entered
+        worst = compact[candidates[-1]] if len(candidates) == list_size else np.inf
+        survivors = [node for node in unseen if compact[node] <= worst]
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 30), query=st.integers(0, 3), list_size=st.integers(4, 20), beam=st.integers(1, 4))
+def test_calls_are_the_oracles_and_results_those_of_verifying_everything(seed, query, list_size, beam):
+    world = random_world(seed)
+    size = {"list_size": list_size, "k": 4, "beam_width": beam}
+    search = MemorySideSearch(*world.search_arguments(), **size)
+    plain = RoundSearch(*world.search_arguments(), **size, verify=q.VERIFY_ALL)
+    calls = []
+    step = search.start(query)
+    while not step.done:
+        calls += step.calls
+        step = search.receive([step.calls[0].tag], [])
+    answer, expected = search.answer(), plain.run(query)
+    assert np.array_equal(answer.ids, expected.ids)
+    assert np.array_equal(answer.distances, expected.distances)
+    for name in ("expansions", "exact_evaluations", "evaluations", "insertions"):
+        assert answer.counts[name] == expected.counts[name], name
+    sent, replied, entered = oracle(world, query, list_size, beam)
+    requests = [HEADER_BYTES + 8 * survivors for survivors in sent]
+    requests[0] += world.queries[query].nbytes
+    replies = [HEADER_BYTES + 4 * neighbors for neighbors in replied[:-1]] + [HEADER_BYTES + 4 * 8]
+    assert [call.request_bytes for call in calls] == requests
+    assert [call.reply_bytes for call in calls] == replies
+    assert answer.counts["exact_evaluations"] == len(entered)
+    assert answer.counts["calls"] == len(calls)
+    assert answer.counts["bytes_read"] == sum(replies)
+
+
+def test_it_keeps_the_contract():
+    world = random_world(1, n=90, degree=7)
+    check_program(system_of("distvs", world, list_size=12, k=4).new_program, range(4))
+    program = system_of("distvs", world, list_size=12, k=4).new_program()
+    program.start(0)
+    with pytest.raises(ProtocolError, match="expected replies"):
+        program.receive([7], [])
+    with pytest.raises(ProtocolError, match="taken up again"):
+        program.retry([1])
+    assert step_through(program, 1).counts["calls"] > 1
+
+
+def test_memory_threads_saturate_and_littles_law_holds(photos):
+    """With one thread at the memory node its work bounds the rate, whatever the compute node has; two give twice."""
+    rates = {}
+    for memory_threads, threads in ((1, 9), (1, 17), (2, 18)):
+        system = system_of(
+            "distvs", photos, memory_threads=memory_threads, context={"threads": threads, "queries_per_thread": 4}
+        )
+        run = simulate(system, concurrency=48, queries_per_thread=4, measured=200)
+        counters = run.facts["memory_threads"][0]
+        rates[memory_threads, threads] = run.throughput_qps
+        busy = counters["busy_ps"] / counters["threads"] / run.facts["network"]["span_ps"]
+        assert 0.95 < busy <= 1.001
+        latency_ps = np.mean([each.end_ps - each.arrival_ps for each in run.runs])
+        assert run.throughput_qps * latency_ps / 1e12 == pytest.approx(48, rel=0.1), "Little's law"
+        for query, answer in answers_of(run).items():
+            assert np.array_equal(answer.ids, local_answers(system)[query].ids)
+    assert rates[1, 17] == pytest.approx(rates[1, 9], rel=0.03)
+    assert rates[2, 18] == pytest.approx(2 * rates[1, 9], rel=0.06)
+
+
+def test_threads_are_counted_within_the_budget():
+    world = random_world(1)
+    system = system_of("distvs", world, context={"threads": 32})
+    assert system.cluster_changes["budget"].threads == 26
+    with pytest.raises(ConfigError, match="expected fewer"):
+        system_of("distvs", world, memory_threads=8)
