@@ -1,6 +1,7 @@
 """The system of a configuration: records on memory nodes, what the system is built from, and what memory it takes."""
 
 import hashlib
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -11,6 +12,7 @@ from riftsim.assembly.index import SearchIndex
 from riftsim.computenode.budget import MemoryBudget
 from riftsim.config.schema import ClosedLoad, ExperimentConfig, PluginConfig
 from riftsim.errors import ConfigError
+from riftsim.index.partitions import stored_partitions
 from riftsim.kernels.codes import fill_table
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.memnode.region import Region
@@ -20,6 +22,7 @@ from riftsim.quantize.codec import METRIC_CODES
 from riftsim.systems import (
     async_vamana,
     cxl_ann,
+    d_hnsw,
     diskann,
     distvs,
     in_memory_vamana,
@@ -42,6 +45,7 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "one_hop_delay": one_hop_delay.build,
     "cxl_ann": cxl_ann.build,
     "distvs": distvs.build,
+    "d_hnsw": d_hnsw.build,
 }
 
 
@@ -105,6 +109,8 @@ def search_context(
         queries_per_thread=config.cluster.queries_per_thread,
         calibrated_alpha=calibrated_alpha,
         true_ids=index.rows_of(dataset.truth.ids[:, : config.search.k]),
+        memory_budget_bytes=round(config.cluster.memory_budget_gb * 1e9),
+        partitions=partial(stored_partitions, dataset.base, metric, fingerprint=dataset.fingerprint, store=store),
     )
     return context
 

@@ -306,6 +306,30 @@ class DistVsConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="dist
     """Expansions per round: one call each."""
 
 
+class DHnswConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="d_hnsw"):
+    """d-HNSW (arXiv 2505.11783): whole partitions of an HNSW index are read; ``search.L`` is efSearch in each."""
+
+    partitions: Positive = 160
+    """Balanced partitions (K); the authors take 160 for 1 M SIFT vectors, 200 for 10 M, 250 for 100 M."""
+    routed: Positive = 5
+    """Partitions that a query is routed to (P); the authors take 5."""
+    M: Annotated[int, Meta(ge=2, le=256)] = 48
+    """Neighbours per node of a partition's HNSW; the authors take 48, and 72 for 100 M."""
+    ef_construction: Positive = 120
+    """Candidates while building; the authors take 120."""
+    seed: NonNegative = 17
+    """Of the clusters; the authors take 17."""
+    batch: Positive = 5000
+    """Most queries of a batch; the authors take 5,000."""
+    doorbell: Positive = 16
+    """Most partitions read with one doorbell; the authors take 16."""
+    buffers: Positive = 2
+    """Partitions that are on their way or wait to be deserialised; 2 let one be read while another is deserialised."""
+    deserialize_ps_per_byte: NonNegative = 540
+    """Time of a thread to make an index of a partition's bytes, ps per byte; by `benchmarks/deserialization.py` on a
+    Xeon of 2.8 GHz with partitions of 23 MB (230 with 1 MB, which the caches hold, 1,000 with 6 MB)."""
+
+
 SystemConfig = (
     InMemoryVamanaConfig
     | RemoteVamanaConfig
@@ -316,6 +340,7 @@ SystemConfig = (
     | OneHopDelayConfig
     | CxlAnnConfig
     | DistVsConfig
+    | DHnswConfig
     | PluginConfig
 )
 

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from riftsim.index.graph import Graph
+from riftsim.index.partitions import PartitionedIndex
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.messages import Program
 
@@ -41,6 +42,10 @@ class SystemContext:
         ``calibrated_alpha(delta, L) -> float``: alpha of the verification rule, from the calibration queries.
     true_ids : integers (q, k) or None
         Rows of the true neighbours of the queries, -1 where there is none; only for what is called an oracle.
+    memory_budget_bytes : int
+        Compute-side memory; what is left of it may be a cache.
+    partitions : callable or None
+        ``partitions(partitions=, M=, ef_construction=, seed=) -> PartitionedIndex`` of the vectors.
     """
 
     vectors: np.ndarray
@@ -57,6 +62,8 @@ class SystemContext:
     queries_per_thread: int
     calibrated_alpha: Callable[[float, int], float]
     true_ids: np.ndarray | None = None
+    memory_budget_bytes: int = 24_000_000_000
+    partitions: Callable[..., PartitionedIndex] | None = None
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ class SimulatedCluster:
         Threads of each memory node that serve calls; 0 where memory nodes are passive.
     drive : SsdProfile or None
         SSDs in place of the network: ``memory_nodes`` of them at each compute node, which no other node reads.
+    make_node : callable
+        Makes a compute node; called as ``ComputeNode``.
     """
 
     profile: HardwareProfile
@@ -50,6 +52,7 @@ class SimulatedCluster:
     signal_last_only: bool = False
     memory_threads: int = 0
     drive: SsdProfile | None = None
+    make_node: Callable[..., ComputeNode] = ComputeNode
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def run_simulated(
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
     load.nodes = [
-        ComputeNode(
+        cluster.make_node(
             calendar,
             network,
             cpu,
@@ -155,6 +158,7 @@ def run_simulated(
             "network": network.counters(),
             "worker_busy_ps": [node.pool.busy_ps for node in load.nodes],
             **({"memory_threads": calls.counters()} if calls else {}),
+            **({"batches": [node.counters for node in load.nodes]} if cluster.make_node is not ComputeNode else {}),
         },
         trace=recorder.rows() if recorder else None,
     )
