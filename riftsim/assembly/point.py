@@ -15,6 +15,7 @@ from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_d
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
+from riftsim.computenode.drivers.sim import SimulatedCluster
 from riftsim.config.schema import ClosedLoad, ExperimentConfig, LocalDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
@@ -102,6 +103,7 @@ def run_point(
     data_dir: str | Path | None = None,
     artifacts: ArtifactStore | None = None,
     on_progress: Callable[[int], None] | None = None,
+    alter: Callable[[SimulatedCluster], SimulatedCluster] | None = None,
 ) -> PointResult:
     """Run one configuration without a sweep.
 
@@ -114,6 +116,9 @@ def run_point(
         The cache.
     on_progress : callable or None
         Told the number of measured queries that have ended.
+    alter : callable or None
+        Makes another cluster of the configured one, e.g. with a price at zero; the configuration does not say so, and
+        the result must not be recorded under it.
 
     Returns
     -------
@@ -142,7 +147,7 @@ def run_point(
         windows = trace = None
         facts["driver"] = "local"
     else:
-        simulated = simulate(config, dataset, index, region, system, on_progress)
+        simulated = simulate(config, dataset, index, region, system, on_progress, alter)
         order = np.array([run.query for run in simulated.runs])
         answers = [run.answer for run in simulated.runs]
         columns = time_columns(simulated)

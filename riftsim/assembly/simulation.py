@@ -32,8 +32,9 @@ def simulate(
     region: Region,
     system: System,
     on_progress: Callable[[int], None] | None,
+    alter: Callable[[SimulatedCluster], SimulatedCluster] | None = None,
 ) -> SimulatedRun:
-    """Simulate the configured load on the configured cluster."""
+    """Simulate the configured load on the configured cluster, or on what ``alter`` makes of it."""
     cluster, load = config.cluster, config.load
     profile = load_profile(config.hardware)
     measured = config.measured_queries or len(dataset.queries)
@@ -61,6 +62,8 @@ def simulate(
     )
     simulated = replace(simulated, **system.cluster_changes)
     simulated = replace(simulated, cpu=_without_idle_parts(simulated))
+    if alter:
+        simulated = alter(simulated)
     engine = engine_of(config.driver.engine, simulated, system)
     run = _ENGINES[engine](
         simulated,

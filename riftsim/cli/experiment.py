@@ -49,7 +49,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     run.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
     run.add_argument("--dask", metavar="ADDRESS", help="run the points on the Dask cluster of this scheduler instead")
     run.add_argument(
-        "--retries", metavar="N", type=_count, default=0, help="try points that failed N more times (default: 0)"
+        "--retries", metavar="N", type=count, default=0, help="try points that failed N more times (default: 0)"
     )
     add_data_dir(run)
     add_json(run)
@@ -87,11 +87,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def positive(text: str) -> int:
+    """Read an argument that counts at least one thing."""
     """Read a whole number of at least 1."""
     return _whole_number(text, 1)
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Read an argument that may be 0."""
     return _whole_number(text, 0)
 
 

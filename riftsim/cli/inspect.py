@@ -1,17 +1,31 @@
-"""Commands that look into single queries: trace, critical-path, compare."""
+"""Commands that look into single queries: trace, critical-path."""
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from riftsim.cli.experiment import add_data_dir, add_json, print_figures
+from riftsim.cli.experiment import add_data_dir, add_json, count, positive, print_figures
 from riftsim.cli.terminal import Column, number, print_json, print_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from riftsim.results.store import Run
 
 _TRACED_FOR_PATHS = 32
+_PATH_COLUMNS = (
+    ("critical_us", "critical us", 1, 2),
+    ("share", "%", 100, 1),
+    ("gate_closed_us", "gate closed us", 1, 2),
+    ("if_free_us", "us if free", 1, 2),
+    ("speed_up", "speed-up", 1, 3),
+    ("rerun_us", "rerun us", 1, 2),
+    ("rerun_speed_up", "speed-up", 1, 3),
+    ("rerun_recall", "recall", 1, 4),
+)
+"""Column of the table, heading, factor and digits."""
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -27,10 +41,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     paths.add_argument(
         "--queries",
         metavar="N",
-        type=int,
+        type=positive,
         default=_TRACED_FOR_PATHS,
         help=f"take the first N queries together (default: {_TRACED_FOR_PATHS})",
     )
+    paths.add_argument("--rerun", action="store_true", help="check the estimate: simulate with each resource free")
     add_json(paths)
     paths.set_defaults(command=_critical_path)
 
@@ -46,7 +61,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 
 def _add_query(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--query", metavar="N", type=int, default=None, help="the N-th measured query, from 0")
+    chosen.add_argument("--query", metavar="N", type=count, default=None, help="the N-th measured query, from 0")
     chosen.add_argument("--slowest", action="store_true", help="the slowest query")
 
 
@@ -98,28 +113,38 @@ def _critical_path(options: argparse.Namespace) -> int:
     chosen_query(run, rows[-1])
     again = traced(run, rows, data_dir=options.data_dir)
     table = summary(again.trace)
+    if options.rerun:
+        table = _with_reruns(run, table, list(rows), options.data_dir)
     if options.json:
         print_json(table.to_dict("records"))
         return 0
-    columns = [
-        Column("resource"),
-        *(
-            Column(title, numeric=True)
-            for title in ("critical us", "share", "gate closed us", "us if free", "speed-up")
-        ),
-    ]
+    shown = [(name, *layout) for name, *layout in _PATH_COLUMNS if name in table]
     cells = [
-        [
-            row.resource,
-            number(row.critical_us, 2),
-            f"{100 * row.share:.1f} %",
-            number(row.gate_closed_us, 2),
-            number(row.if_free_us, 2),
-            number(row.speed_up, 3),
-        ]
-        for row in table.itertuples()
+        [row["resource"], *(number(factor * row[name], digits) for name, _, factor, digits in shown)]
+        for row in table.to_dict("records")
     ]
+    columns = [Column("resource"), *(Column(title, numeric=True) for _, title, _, _ in shown)]
     print_table(columns, cells, title=f"critical path of {run.experiment}/{run.name}, {name}")
     folder = options.out or again.path.parent / "figures"
     print_figures(write_figure(draw_critical_path(again, table), folder / f"{run.name}-critical-path"))
     return 0
+
+
+def _with_reruns(run: "Run", table: "pd.DataFrame", rows: list[int], data_dir: Path | None) -> "pd.DataFrame":
+    """Add what the same queries take, and find, when each resource is really free."""
+    from riftsim.config.sweep import load_experiment
+    from riftsim.experiments.what_if import run_with_free
+    from riftsim.results.recorder import CONFIG_FILE
+    from riftsim.units import PS_PER_US
+
+    config = load_experiment(run.path / CONFIG_FILE).points[0].config
+    measured_us = (run.queries["end_ps"] - run.queries["arrival_ps"])[rows].mean() / PS_PER_US
+    columns: dict[str, list[float]] = {"rerun_us": [], "rerun_speed_up": [], "rerun_recall": []}
+    for resource in table["resource"]:
+        print(f"running with {resource} free", file=sys.stderr)
+        queries = run_with_free(config, resource, data_dir=data_dir).queries
+        free_us = (queries["end_ps"] - queries["arrival_ps"])[rows].mean() / PS_PER_US
+        columns["rerun_us"].append(free_us)
+        columns["rerun_speed_up"].append(measured_us / free_us if free_us else math.inf)
+        columns["rerun_recall"].append(queries["recall"][rows].mean())
+    return table.assign(**columns)

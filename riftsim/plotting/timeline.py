@@ -18,8 +18,8 @@ from riftsim.results.critical_path import (
     POSTING,
     QUEUE_PAIR,
     READ_STAGES,
+    TASKS,
     WIRE,
-    WORKER,
     WORKER_QUEUE,
     QueryPath,
     critical_path,
@@ -52,7 +52,7 @@ LOOKS = {
     WIRE: ("wire", "#F0E442", ""),
     MEMORY_NODE: ("memory node", "#999933", "----"),
     WORKER_QUEUE: ("worker queue", "#DDDDDD", "xxxx"),
-    WORKER: ("worker computing", "#009E73", ""),
+    TASKS: ("evaluation task", "#009E73", ""),
 }
 """Label, colour and hatch of the kinds of intervals and of the resources of a critical path."""
 
@@ -106,7 +106,7 @@ def _bars(one: Trace) -> list[tuple[str, int, str, int, int]]:
         lanes(tasks["queued_ps"].to_numpy(), tasks["ended_ps"].to_numpy()), tasks.itertuples(), strict=True
     ):
         bars.append(("Workers", int(lane), WORKER_QUEUE, task.queued_ps, task.started_ps))
-        bars.append(("Workers", int(lane), WORKER, task.started_ps, task.ended_ps))
+        bars.append(("Workers", int(lane), TASKS, task.started_ps, task.ended_ps))
     return [bar for bar in bars if bar[4] > bar[3]]
 
 
@@ -121,6 +121,7 @@ def _render(rows: list[dict[str, Any]], steps: list[tuple[float, int, int]]):
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     looks = {LOOKS[kind][0]: LOOKS[kind][1:] for kind in kinds}
     columns = style.legend_columns(list(looks), style.PAGE_IN)
+    from matplotlib.collections import PolyCollection
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -133,21 +134,13 @@ def _render(rows: list[dict[str, Any]], steps: list[tuple[float, int, int]]):
     panels = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights).ravel()
     for track, panel in zip(tracks, panels, strict=False):
         for kind in kinds:
-            own = [row for row in _of(rows, track) if row["kind"] == kind]
+            corners = [_corners(row) for row in _of(rows, track) if row["kind"] == kind]
             _, colour, hatch = LOOKS[kind]
-            panel.barh(
-                [row["lane"] for row in own],
-                [row["until_us"] - row["from_us"] for row in own],
-                left=[row["from_us"] for row in own],
-                height=0.9,
-                color=colour,
-                hatch=hatch,
-                **_EDGE,
-            )
+            panel.add_collection(PolyCollection(corners, facecolor=colour, hatch=hatch, **_EDGE))
+        panel.set_ylim(-0.5, max(row["lane"] for row in _of(rows, track)) + 0.5)
         panel.set_ylabel(track, rotation=0, ha="right", va="center", fontsize=style.SMALL_PT)
         panel.set_yticks([])
         panel.grid(False, axis="y")
-        panel.margins(x=0, y=0.02)
     if steps:
         _controller(panels[-1], steps, max(row["until_us"] for row in rows))
     panels[-1].set_xlabel("Time since arrival (µs)")
@@ -168,6 +161,11 @@ def _controller(panel, steps: list[tuple[float, int, int]], end_us: float) -> No
     panel.set_ylabel("Controller", rotation=0, ha="right", va="center", fontsize=style.SMALL_PT)
     panel.legend(loc="upper right", ncols=2, fontsize=style.SMALL_PT)
     style.choose_few_ticks(panel.yaxis)
+
+
+def _corners(row: dict[str, Any]) -> list[tuple[float, float]]:
+    left, right, low, high = row["from_us"], row["until_us"], row["lane"] - 0.45, row["lane"] + 0.45
+    return [(left, low), (right, low), (right, high), (left, high)]
 
 
 def _of(rows: list[dict[str, Any]], track: str) -> list[dict[str, Any]]:

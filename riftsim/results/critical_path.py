@@ -29,14 +29,18 @@ PCIE = "PCIe"
 WIRE = "wire"
 MEMORY_NODE = "memory node"
 WORKER_QUEUE = "worker queue"
-WORKER = "worker: computing"
+TASKS = "evaluation tasks"
 GATE = "gate"
 
 RESOURCES = (
     ADMISSION, COMPUTE, POSTING, POLLING, CONTROLLER, CORE, QUEUE_PAIR, NIC, PCIE, WIRE, MEMORY_NODE, WORKER_QUEUE,
-    WORKER,
+    TASKS,
 )  # fmt: skip
-"""What a piece of a critical path can be spent on; a core is waited for, or the thread that works on other queries."""
+"""What a piece of a critical path can be spent on.
+
+A core is waited for, or the thread that works on other queries. Evaluation tasks are run by workers or, while all of
+them are busy, by the query's own main thread; their price is one and the same.
+"""
 
 READ_STAGES = (
     PCIE, QUEUE_PAIR, NIC, NIC, NIC, WIRE, WIRE, MEMORY_NODE, PCIE, PCIE, WIRE, WIRE, WIRE, WIRE, PCIE, QUEUE_PAIR,
@@ -110,7 +114,7 @@ class QueryPath:
             yield Activity(step.from_ps, step.until_ps, parts, tuple(by_step[number]), -1, step.blocked)
         for number, task in enumerate(one.tasks.itertuples()):
             if task.by_main:
-                parts = _pieces((COMPUTE,), (task.started_ps, task.ended_ps))
+                parts = _pieces((TASKS,), (task.started_ps, task.ended_ps))
                 position = len(one.reads) + number
                 yield Activity(task.started_ps, task.ended_ps, parts, (), position, BLOCKED_READS)
 
@@ -285,4 +289,4 @@ def _reads(one: Trace) -> Iterator[Completion]:
 def _tasks(one: Trace) -> Iterator[Completion]:
     for task in one.tasks.itertuples():
         edges = (task.queued_ps, task.started_ps, task.ended_ps)
-        yield Completion(int(edges[0]), int(edges[-1]), _pieces((WORKER_QUEUE, WORKER), edges))
+        yield Completion(int(edges[0]), int(edges[-1]), _pieces((WORKER_QUEUE, TASKS), edges))

@@ -51,7 +51,7 @@ def test_critical_paths_of_a_run(recorded, capsys, tmp_path):
     assert main(["critical-path", str(recorded.path), "--query", "1"]) == 0
     out = capsys.readouterr().out
     assert "query 1" in out
-    assert "worker: computing" in out
+    assert "evaluation tasks" in out
     assert (tmp_path / f"results/traces/quickstart/figures/{recorded.name}-critical-path.svg").exists()
 
 

@@ -80,7 +80,7 @@ def test_the_summary_adds_up(trace):
 def test_a_closed_gate_is_seen():
     table = summary(trace_of(traced_run(gate={"kind": "wait-all"}).trace, WARMUP)).set_index("resource")
     assert table.loc[cp.GATE, "critical_us"] > 0
-    assert table.loc[cp.WORKER, "gate_closed_us"] > 0
+    assert table.loc[cp.TASKS, "gate_closed_us"] > 0
 
 
 def one_read() -> Trace:
