@@ -1,4 +1,5 @@
-"""The command reproduce: run what is missing for a paper's claims, and score them."""
+"""Commands on the paper's claims: reproduce runs what is missing and scores, fit fits the calibrated constants, and
+sensitivity tells how far constants can move before a conclusion changes."""
 
 import argparse
 import sys
@@ -6,14 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from riftsim.cli.experiment import add_data_dir, add_json, positive
-from riftsim.cli.terminal import Column, print_json, print_table
+from riftsim.cli.terminal import Column, number, print_json, print_table
 
 if TYPE_CHECKING:
     from riftsim.reproduction.lab import Lab
 
+_LEVELS = (
+    ("smoke", "a few thousand vectors, to see that all works; says nothing of the paper (2 minutes)"),
+    ("quick", "10 thousand vectors, fewer queries (10 minutes on two cores); the default"),
+    ("full", "100 thousand vectors, and 1 M where they are there (2 hours)"),
+)
+
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """Add the command of this module."""
+    """Add the commands of this module."""
     reproduce = commands.add_parser(
         "reproduce", help="run what is missing for the claims of the RiftANN paper, and keep the score"
     )
@@ -23,48 +30,68 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         nargs="*",
         help="claims, sections or experiments, e.g. P10 gate fig12b_window (default: all)",
     )
-    size = reproduce.add_mutually_exclusive_group()
-    for level, text in (
-        ("smoke", "a few thousand vectors, to see that all works; says nothing of the paper (2 minutes)"),
-        ("quick", "10 thousand vectors, fewer queries (10 minutes on two cores); the default"),
-        ("full", "100 thousand vectors, and 1 M where they are there (2 hours)"),
-    ):
-        size.add_argument(f"--{level}", dest="level", action="store_const", const=level, help=text)
-    reproduce.set_defaults(level="quick")
-    reproduce.add_argument(
-        "--out", metavar="DIR", type=Path, default=None, help="results (default: results/reproduction)"
-    )
-    reproduce.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
-    add_data_dir(reproduce)
-    reproduce.add_argument("--hardware", metavar="PROFILE", help="in place of the profile of the experiment files")
+    _add_lab(reproduce)
     reproduce.add_argument("--score-only", action="store_true", help="run nothing, score what is recorded")
     add_json(reproduce)
     reproduce.set_defaults(command=_reproduce)
 
+    fit = commands.add_parser(
+        "fit", help="fit the calibrated constants of a hardware profile to the claims that may calibrate"
+    )
+    _add_lab(fit)
+    fit.add_argument("--profile", metavar="FILE", type=Path, help="write the fitted profile (default: OUT/fitted.yaml)")
+    add_json(fit)
+    fit.set_defaults(command=_fit)
 
-def _reproduce(options: argparse.Namespace) -> int:
+    sensitivity = commands.add_parser(
+        "sensitivity", help="tell how far each latency constant can move before a conclusion changes"
+    )
+    _add_lab(sensitivity)
+    add_json(sensitivity)
+    sensitivity.set_defaults(command=_sensitivity)
+
+
+def _add_lab(parser: argparse.ArgumentParser) -> None:
+    size = parser.add_mutually_exclusive_group()
+    for level, text in _LEVELS:
+        size.add_argument(f"--{level}", dest="level", action="store_const", const=level, help=text)
+    parser.set_defaults(level="quick")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="results folder (default: results/reproduction)")
+    parser.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
+    add_data_dir(parser)
+    parser.add_argument("--hardware", metavar="PROFILE", help="in place of the profile of the experiment files")
+
+
+def _lab(options: argparse.Namespace, *, may_run: bool = True) -> "Lab":
     from riftsim.experiments.runner import require_writable
-    from riftsim.reproduction import scoreboard
-    from riftsim.reproduction.claims import load_claims
     from riftsim.reproduction.lab import DEFAULT_OUT, Lab
     from riftsim.reproduction.levels import LEVELS
 
-    claims = load_claims()
-    chosen = scoreboard.chosen_claims(claims, options.names)
     out = options.out or DEFAULT_OUT
     require_writable(out)
-    lab = Lab(
+    return Lab(
         LEVELS[options.level],
         out,
         data_dir=options.data_dir,
         jobs=options.jobs,
-        may_run=not options.score_only,
+        may_run=may_run,
         say=lambda line: print(line, file=sys.stderr, flush=True),
         hardware=options.hardware,
     )
-    scores = scoreboard.evaluate(lab, claims, chosen)
-    record = scoreboard.as_record(lab, scores)
-    written = scoreboard.write(record, out / "scoreboard" / options.level)
+
+
+# ---------------------------------------------------------------- reproduce
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from riftsim.reproduction import scoreboard
+    from riftsim.reproduction.claims import load_claims
+
+    claims = load_claims()
+    chosen = scoreboard.chosen_claims(claims, options.names)
+    lab = _lab(options, may_run=not options.score_only)
+    record = scoreboard.as_record(lab, scoreboard.evaluate(lab, claims, chosen))
+    written = scoreboard.write(record, lab.out / "scoreboard" / options.level)
     if options.json:
         print_json(record)
         return 0
@@ -103,3 +130,91 @@ def _print_costs(lab: "Lab") -> None:
     ]
     titles = ("experiment", "runs", "simulated queries", "run now", "seconds")
     print_table([Column(title, numeric=title != "experiment") for title in titles], rows)
+
+
+# ---------------------------------------------------------------- fit
+
+
+def _fit(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from riftsim.files import atomic_write
+    from riftsim.reproduction import fit, scale, variants
+    from riftsim.reproduction.claims import load_claims
+
+    lab = _lab(options)
+    profile = variants.base_profile(options.hardware)
+
+    def latencies(changed) -> dict[str, float]:
+        path = variants.write(changed, lab.out / "profiles")
+        return scale.section2_at(lab, fit.RECALL, fit.VECTORS, str(path))
+
+    found = fit.fit(profile, load_claims(), latencies)
+    command = f"riftsim fit --{options.level}"
+    fitted = fit.fitted_profile(profile, found, command, scale.data_of(lab), f"{profile.name}-fitted")
+    path = options.profile or lab.out / "fitted.yaml"
+    with atomic_write(path) as partial:
+        partial.write_text(variants.as_yaml(fitted.file, f"# Written by `{command}`.\n"), encoding="utf-8")
+    if options.json:
+        print_json([asdict(one) for one in found])
+        return 0
+    rows = [
+        [
+            one.constant,
+            ", ".join(one.claims),
+            *(f"{value:g}" for value in (one.before, one.value)),
+            f"{one.model_us:.1f}",
+            f"{one.target_us:g}",
+            one.note,
+        ]
+        for one in found
+    ]
+    columns = [Column("constant"), Column("fitted to"), Column("before", numeric=True), Column("fitted", numeric=True)]
+    columns += [Column("model us", numeric=True), Column("claim us", numeric=True), Column("note", wraps=True)]
+    print_table(columns, rows, title=f"at {fit.VECTORS:.0e} vectors, recall {fit.RECALL}; {scale.data_of(lab)}")
+    print(f"profile: {path}")
+    return 0
+
+
+# ---------------------------------------------------------------- sensitivity
+
+
+def _sensitivity(options: argparse.Namespace) -> int:
+    import pandas as pd
+
+    from riftsim.files import atomic_write
+    from riftsim.plotting.output import write_figure
+    from riftsim.plotting.tornado import drawing_of
+    from riftsim.reproduction import sensitivity
+
+    lab = _lab(options)
+    folder = lab.out / "sensitivity" / options.level
+    rows = sensitivity.one_at_a_time(lab)
+    margins = sensitivity.margins(rows)
+    samples = sensitivity.hypercube(lab)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in (("one_at_a_time", rows), ("margins", margins), ("hypercube", samples)):
+        with atomic_write(folder / f"{name}.csv") as partial:
+            pd.DataFrame(table).to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+    figures = write_figure(drawing_of(rows), folder / "tornado")
+    if options.json:
+        print_json({"margins": margins, "hypercube": samples})
+        return 0
+    columns = [Column("conclusion", wraps=True), Column("effect", numeric=True), Column("holds in", numeric=True)]
+    columns += [Column("changes if (constants x factor)", wraps=True)]
+    lines = []
+    for name in dict.fromkeys(row["conclusion"] for row in margins):
+        own = [row for row in margins if row["conclusion"] == name]
+        drawn = [row["effect"] for row in samples if row["conclusion"] == name]
+        changes = [f"{row['constants']} x {row['shorter']:.2g}" for row in own if row["shorter"] > 0]
+        changes += [f"{row['constants']} x {row['longer']:.2g}" for row in own if row["longer"] < float("inf")]
+        holds = f"{sum(effect > 1 for effect in drawn)} of {len(drawn)}"
+        lines.append([name, number(own[0]["effect"], 3), holds, ", ".join(changes) or "nothing tried"])
+    print_table(
+        columns,
+        lines,
+        title=f"effect: latency behind / ahead; hypercube of x 1/{sensitivity.SPAN:g} to x {sensitivity.SPAN:g}",
+    )
+    for path in (folder / "margins.csv", *figures):
+        print(f"written: {path}")
+    return 0

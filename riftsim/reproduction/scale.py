@@ -32,7 +32,8 @@ def study(lab: Lab, recall: str) -> list[dict[str, Any]]:
     -------
     list of dict
         One per size: ``n``, ``L``, ``alpha``, ``candidates`` (what verify-all reads) and the metrics of RiftANN with
-        22 queries in flight; ``latency_30_us`` with 30; ``local_us`` and ``local_expansions`` of in-memory Vamana.
+        22 queries in flight; ``latency_30_us`` with 30; ``local_us``, ``local_expansions`` of in-memory Vamana and
+        ``remote_wait_us`` of Remote-Vamana as section 2 has them.
 
     Raises
     ------
@@ -52,9 +53,7 @@ def study(lab: Lab, recall: str) -> list[dict[str, Any]]:
 
 
 def _at(lab: Lab, size: int, recall: str) -> dict[str, Any]:
-    dataset = {**_largest_set(lab), "dataset.n": size}
-    if "dataset.queries" not in dataset:
-        dataset["dataset.queries"] = lab.level.queries
+    dataset = _sized(lab, size)
     L = lab.point(dataset, recall)
     settings = {"search__L": L, "measured_queries": lab.level.queries}
     riftann = {"kind": "riftann", "balancing": {"kind": "fixed"}}
@@ -67,16 +66,59 @@ def _at(lab: Lab, size: int, recall: str) -> dict[str, Any]:
     row["latency_30_us"] = more.metrics(["latency_mean_us"])["latency_mean_us"]
     every = lab.runs("operating_points", dataset, search__L=L, dataset__split_seed=0)
     row["candidates"] = every.runs[0].metrics(["exact_reads"])["exact_reads"]
-    return row | _local(lab, dataset, float(recall))
+    return row | _section2(lab, dataset, float(recall))
 
 
-def _local(lab: Lab, dataset: dict[str, Any], recall: float) -> dict[str, float]:
-    """Return what in-memory Vamana spends at the same recall; it is what M05 is fitted to."""
-    local = {"system": {"kind": "in_memory_vamana"}, "measured_queries": lab.level.queries, "load__concurrency": 32}
-    L, _ = lab.matched(EXPERIMENT, dataset, recall, **local)
-    run: Run = lab.runs(EXPERIMENT, dataset, search__L=L, **local).runs[0]
-    found = run.metrics(["latency_mean_us", "expansions"])
-    return {"local_us": found["latency_mean_us"], "local_expansions": found["expansions"], "local_L": L}
+def _sized(lab: Lab, size: int) -> dict[str, Any]:
+    return {"dataset.queries": lab.level.queries, **_largest_set(lab), "dataset.n": size}
+
+
+def _section2(lab: Lab, dataset: dict[str, Any], recall: float, hardware: str | None = None) -> dict[str, float]:
+    """Return what in-memory Vamana and Remote-Vamana of section 2 spend at the same recall (M04, M05)."""
+    local = _at_recall(lab, dataset, recall, {"kind": "in_memory_vamana"}, hardware)
+    remote = _at_recall(lab, dataset, recall, {"kind": "remote_vamana", "beam_width": 4}, hardware)
+    row = local.metrics(["latency_mean_us", "expansions"])
+    return {
+        "local_us": row["latency_mean_us"],
+        "local_expansions": row["expansions"],
+        "remote_wait_us": remote.metrics(["wait_us"])["wait_us"],
+    }
+
+
+def _at_recall(lab: Lab, dataset: dict[str, Any], recall: float, system: dict[str, Any], hardware: str | None) -> Run:
+    """Return the run of a system of section 2 at its smallest L; what it searches does not depend on the hardware."""
+    settings = {"system": system, "measured_queries": lab.level.queries, "load__concurrency": 32}
+    settings["codes"] = {"kind": "pq", "bytes": 64}
+    L, _ = lab.matched(EXPERIMENT, dataset, recall, **settings)
+    if hardware is not None:
+        settings["hardware"] = hardware
+    return lab.runs(EXPERIMENT, dataset, search__L=L, **settings).runs[0]
+
+
+def section2_at(lab: Lab, recall: str, n: float, hardware: str) -> dict[str, float]:
+    """Return ``local_us`` and ``remote_wait_us`` of a hardware profile, extrapolated to n vectors."""
+    rows = [{"n": size, **_section2(lab, _sized(lab, size), float(recall), hardware)} for size in _sizes(lab)]
+    sizes = [row["n"] for row in rows]
+    return {name: grow(sizes, [row[name] for row in rows]).predict(n)[0] for name in ("local_us", "remote_wait_us")}
+
+
+def data_of(lab: Lab) -> str:
+    """Say what the scale study is run on."""
+    sizes = _sizes(lab)
+    name = _largest_set(lab)["dataset.name"]
+    return f"{name}, {', '.join(f'{size:,}' for size in sizes)} vectors, {lab.level.queries} queries"
+
+
+def _sizes(lab: Lab) -> list[int]:
+    """Return the sizes that are there."""
+    found = []
+    for size in lab.level.base_sizes:
+        try:
+            lab.runs("operating_points", _sized(lab, size), search__L=10, dataset__split_seed=0)
+        except NotMeasured:
+            continue
+        found.append(size)
+    return found
 
 
 def _largest_set(lab: Lab) -> dict[str, Any]:

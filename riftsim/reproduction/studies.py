@@ -15,7 +15,7 @@ BURST_SHARE = 0.84
 CALIBRATED = {"kind": "calibrated"}
 
 SYSTEMS = "fig08_fig09_systems"
-KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW": "dhnsw"}
+KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW": "d_hnsw"}
 """Baselines of the paper, and the kinds of system that stand for them in `fig08_fig09_systems`."""
 
 IN_FLIGHT = {"riftann": 22, "distvs": 45}
@@ -150,6 +150,8 @@ def bursts(lab: Lab, point: str = "0.95") -> tuple[list[Run], list[Run]]:
             "SIFT",
             search__L=L,
             seed=seed,
+            index__seed=0,
+            codes__seed=0,
             load__rate_qps=round(rate),
             driver__sample_us=sample_us,
             **phases,

@@ -3,7 +3,6 @@
 import numpy as np
 
 from riftsim.rdma.probe import closed_loop, contended_read_us
-from riftsim.rdma.profiles import HardwareProfile, load_profile
 from riftsim.reproduction.groups import burst, by
 from riftsim.reproduction.lab import Lab
 from riftsim.reproduction.measuring import (
@@ -17,6 +16,7 @@ from riftsim.reproduction.measuring import (
 )
 from riftsim.reproduction.scoring import Order, Value
 from riftsim.reproduction.studies import at_recall, block, bursts, gates, repeated, section2
+from riftsim.reproduction.variants import base_profile
 from riftsim.results.intervals import ratio_interval
 from riftsim.results.metric_rows import latency_us
 from riftsim.results.store import Run
@@ -28,15 +28,10 @@ _CONTENDED_MOPS = 17.1
 _ON = "recall 0.95, codes of 64 bytes"
 
 
-def profile_of(lab: Lab) -> HardwareProfile:
-    """Return the hardware profile that the experiments run on."""
-    return load_profile(lab.hardware or "connectx5-100g")
-
-
 @measures("M01")
 def lone_read(lab: Lab) -> list[Value]:
     """Latency of a lone one-sided READ of 128 B (M01)."""
-    read = closed_loop(profile_of(lab), threads=1, depth=1, length_bytes=128)
+    read = closed_loop(base_profile(lab.hardware), threads=1, depth=1, length_bytes=128)
     return [exactly(read.batch_us, same_data=True, on="one thread, one READ of 128 B at a time")]
 
 
@@ -45,7 +40,7 @@ def contended_read(lab: Lab) -> list[Value]:
     """Latency of a READ of 128 B under contention (M02)."""
     default = gates(lab, "SIFT", "work")["impact-aware 1.0"]
     chain = max(1, round(metric(default, "reads_per_chain").value))
-    read_us = contended_read_us(profile_of(lab), _CONTENDED_MOPS, chain)
+    read_us = contended_read_us(base_profile(lab.hardware), _CONTENDED_MOPS, chain)
     on = f"{_CONTENDED_MOPS} M reads/s of RiftANN's sizes, {chain} per doorbell as at 405 expansions"
     return [exactly(read_us, same_data=True, on=on)]
 
