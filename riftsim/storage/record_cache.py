@@ -4,6 +4,7 @@ A cached record is searched like a remote one, without the read. The cache is fi
 change: in order of how often calibration queries expanded a node, or of its hops from the start node.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,14 +87,20 @@ def hops_from(start: int, neighbors: np.ndarray, degrees: np.ndarray) -> np.ndar
     return hops
 
 
-def visits(search: RoundSearch, queries: int, n: int) -> np.ndarray:
-    """How many of a search's queries expanded each node: int64 (n,)."""
-    counts = np.zeros(n, np.int64)
+def visited(search: RoundSearch, queries: int) -> Iterator[np.ndarray]:
+    """The nodes that each of a search's queries expands: integers (expansions,), in no order."""
     for query in range(queries):
         search.run(query)
         state = search.state
         seen = state.node_ids >= 0
-        counts[state.node_ids[seen & (state.node_status & q.HAS_ADJACENCY != 0)]] += 1
+        yield state.node_ids[seen & (state.node_status & q.HAS_ADJACENCY != 0)]
+
+
+def visits(search: RoundSearch, queries: int, n: int) -> np.ndarray:
+    """How many of a search's queries expanded each node: int64 (n,)."""
+    counts = np.zeros(n, np.int64)
+    for nodes in visited(search, queries):
+        counts[nodes] += 1
     return counts
 
 
