@@ -39,6 +39,11 @@ def load(module: str = "device") -> ModuleType:
         root.setLevel(level)
 
 
+def errors() -> tuple[type[Exception], ...]:
+    """The errors of pyverbs."""
+    return (load("pyverbs_error").PyverbsError,)
+
+
 def device_names() -> list[str]:
     """Names of the RDMA devices that pyverbs sees; empty where the kernel has none.
 
@@ -55,3 +60,16 @@ def device_names() -> list[str]:
             raise
         return []
     return sorted(entry.name.decode() if isinstance(entry.name, bytes) else str(entry.name) for entry in found)
+
+
+class Enums:
+    """Constants of libibverbs by their names without ``IBV_``, from where this generation of pyverbs keeps them."""
+
+    def __init__(self):
+        try:
+            self._module = load("libibverbs_enums")
+        except TransportError:
+            self._module = load("enums")
+
+    def __getattr__(self, name: str) -> int:
+        return getattr(self._module, f"IBV_{name}")
