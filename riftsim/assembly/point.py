@@ -12,11 +12,13 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.cache import with_record_cache
 from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
+from riftsim.assembly.live import ready_for_live, search_live
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
+from riftsim.computenode.drivers.replay import run_replay
 from riftsim.computenode.drivers.sim import SimulatedCluster
-from riftsim.config.schema import ClosedLoad, ExperimentConfig, LocalDriver
+from riftsim.config.schema import ClosedLoad, ExperimentConfig, LiveDriver, LocalDriver, ReplayDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
 from riftsim.results.trace import Trace, trace_of
@@ -87,8 +89,10 @@ def compile_kernels(
     config: ExperimentConfig, *, data_dir: str | Path | None = None, artifacts: ArtifactStore | None = None
 ) -> None:
     """Have every kernel of a configuration compiled, by running one query of it."""
+    with_nodes = isinstance(config.driver, LiveDriver | ReplayDriver)
     one = msgspec.structs.replace(
         config,
+        driver=LocalDriver() if with_nodes else config.driver,
         dataset=msgspec.structs.replace(config.dataset, queries=1),
         load=ClosedLoad(concurrency=1),
         warmup_queries=0,
@@ -132,7 +136,10 @@ def run_point(
     context = search_context(config, dataset, index, region, store)
     system = with_record_cache(config, dataset, index, context, region, build_system(config, context))
     if not system.has_clock and not isinstance(config.driver, LocalDriver):
-        raise ConfigError(f"driver.kind: found 'sim', but system '{system.name}' has no latency; expected 'local'")
+        found = config.driver.__struct_config__.tag
+        raise ConfigError(f"driver.kind: found '{found}', but system '{system.name}' has no latency; expected 'local'")
+    if isinstance(config.driver, LiveDriver | ReplayDriver):
+        ready_for_live(system)
     budget = charge_memory(config, index, region, system)
     facts = {"dataset": dataset_facts(dataset), **index.facts, "memory_nodes": region.accounting()}
     facts["system"] = {"name": system.name, **system.facts}
@@ -140,24 +147,30 @@ def run_point(
 
     system, programs = _remembering_programs(system)
     ready = time.perf_counter(), time.process_time()
-    if isinstance(config.driver, LocalDriver):
+    driver = config.driver
+    columns: dict[str, np.ndarray] = {}
+    windows = trace = None
+    facts["driver"] = driver.__struct_config__.tag
+    if isinstance(driver, LocalDriver):
         order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
         answers = run_local(system.new_program, order.tolist(), on_progress)
-        columns: dict[str, np.ndarray] = {}
-        windows = trace = None
-        facts["driver"] = "local"
+    elif isinstance(driver, ReplayDriver):
+        queries, answers = run_replay(driver.log, system.new_program, on_progress)
+        order = np.array(queries, np.int64)
     else:
-        simulated = simulate(config, dataset, index, region, system, on_progress, alter)
+        if isinstance(driver, LiveDriver):
+            simulated = search_live(config, dataset, index, region, system, on_progress)
+        else:
+            simulated = simulate(config, dataset, index, region, system, on_progress, alter)
         order = np.array([run.query for run in simulated.runs])
         answers = [run.answer for run in simulated.runs]
         columns = time_columns(simulated)
         windows = simulated.windows
-        trace = None
         if simulated.trace is not None:
             trace = trace_of(simulated.trace, simulated.runs[0].ordinal)
         if windows:
             facts["states"] = mean_states(windows, columns)
-        facts |= {"driver": "sim", "qps": simulated.throughput_qps, **simulated.facts}
+        facts |= {"qps": simulated.throughput_qps, **simulated.facts}
     ended = time.perf_counter(), time.process_time()
     facts |= {
         "measured_queries": len(answers),

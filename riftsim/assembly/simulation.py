@@ -6,20 +6,20 @@ from dataclasses import replace
 import numpy as np
 
 from riftsim.assembly.index import SearchIndex
+from riftsim.assembly.load import load_of
 from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import CpuBudget
-from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig, TraceConfig
+from riftsim.config.schema import ExperimentConfig, TraceConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
 from riftsim.memnode.region import Region
 from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Blocked
 from riftsim.systems.context import System
-from riftsim.units import PS_PER_MS, PS_PER_US
-from riftsim.workload.arrivals import constant_arrivals_ps, phased_arrivals_ps, poisson_arrivals_ps
+from riftsim.units import PS_PER_US
 from riftsim.workload.datasets import Dataset
 
 _ENGINES = {"simpy": run_simulated, "compiled": run_compiled}
@@ -35,22 +35,9 @@ def simulate(
     alter: Callable[[SimulatedCluster], SimulatedCluster] | None = None,
 ) -> SimulatedRun:
     """Simulate the configured load on the configured cluster, or on what ``alter`` makes of it."""
-    cluster, load = config.cluster, config.load
+    cluster = config.cluster
     profile = load_profile(config.hardware)
-    measured = config.measured_queries or len(dataset.queries)
-    warmup, arrivals_ps, concurrency = config.warmup_queries, None, None
-    if isinstance(load, ClosedLoad):
-        concurrency = load.concurrency
-        warmup += concurrency * cluster.compute_nodes
-    elif isinstance(load, BurstLoad):
-        arrivals_ps, warmup, measured, burst_ps = _burst(config)
-    else:
-        rate_qps = load.rate_qps * cluster.compute_nodes
-        count = warmup + 2 * measured + cluster.threads
-        constant = isinstance(load, ConstantLoad)
-        arrivals_ps = (
-            constant_arrivals_ps(rate_qps, count) if constant else poisson_arrivals_ps(rate_qps, count, config.seed)
-        )
+    load = load_of(config, len(dataset.queries))
     simulated = SimulatedCluster(
         profile=profile,
         cpu=CpuModel.of(profile.cpu, code_bytes=index.codec.code_bytes, vector_bytes=region.layout.vector_bytes),
@@ -69,18 +56,18 @@ def simulate(
         simulated,
         system.new_program,
         queries=len(dataset.queries),
-        warmup=warmup,
-        measured=measured,
-        concurrency=concurrency,
-        arrivals_ps=arrivals_ps,
+        warmup=load.warmup,
+        measured=load.measured,
+        concurrency=load.concurrency,
+        arrivals_ps=load.arrivals_ps,
         sample_ps=round(config.driver.sample_us * PS_PER_US),
         seed=config.seed,
         on_progress=on_progress,
-        traced=traced_arrivals(config.driver.trace, warmup, measured),
+        traced=traced_arrivals(config.driver.trace, load.warmup, load.measured),
     )
     facts = {**run.facts, "engine": engine, "workers": simulated.budget.workers}
-    if isinstance(load, BurstLoad):
-        facts["burst"] = {"start_ps": burst_ps[0], "end_ps": burst_ps[1]}
+    if load.burst_ps:
+        facts["burst"] = {"start_ps": load.burst_ps[0], "end_ps": load.burst_ps[1]}
     return replace(run, facts=facts)
 
 
@@ -127,26 +114,6 @@ def engine_of(asked: str, cluster: SimulatedCluster, system: System) -> str:
     if asked == "compiled":
         raise ConfigError(f"driver.engine: found 'compiled', but {obstacle} is Python; expected 'simpy' or 'auto'")
     return "simpy"
-
-
-def _burst(config: ExperimentConfig) -> tuple[np.ndarray, int, int, tuple[int, int]]:
-    """Arrival times of a burst, how many of them come before it is measured and while it is, and when the rate rises
-    and falls, ps."""
-    load = config.load
-    rate_qps = load.rate_qps * config.cluster.compute_nodes
-    warm_ms = max(1.0, 1e3 * (config.warmup_queries + 2 * config.cluster.threads) / rate_qps)
-    lengths_ms = (warm_ms, load.before_ms, load.burst_ms, load.after_ms, max(warm_ms, load.after_ms))
-    rates_qps = (rate_qps, rate_qps, rate_qps * load.factor, rate_qps, rate_qps)
-    lengths_ps = [round(length * PS_PER_MS) for length in lengths_ms]
-    times_ps = phased_arrivals_ps(list(zip(lengths_ps, rates_qps, strict=True)), config.seed)
-    warmup = int(np.searchsorted(times_ps, lengths_ps[0]))
-    measured = int(np.searchsorted(times_ps, sum(lengths_ps[:4]))) - warmup
-    if measured < 1:
-        raise ConfigError(
-            f"load: found no arrival in before_ms + burst_ms + after_ms = {sum(lengths_ms[1:4]):.3g} ms at "
-            f"rate_qps = {load.rate_qps:g}; expected longer times or a higher rate"
-        )
-    return times_ps, warmup, measured, (sum(lengths_ps[:2]), sum(lengths_ps[:3]))
 
 
 def time_columns(simulated: SimulatedRun) -> dict[str, np.ndarray]:

@@ -58,6 +58,7 @@ class WorkerThreads:
         self._pool[p.QUEUE], self._pool[p.DONE] = (table.ctypes.data for table in self._tables)
         self._pool[p.CAPACITY] = _FIRST_CAPACITY
         self._pool[p.SLOTS], self._pool[p.SLOT_ROWS] = self._slots.ctypes.data, slots
+        self._compile()
         self._threads = [
             threading.Thread(target=p.work, args=(self._pool, queries), name=f"evaluation-{i}", daemon=True)
             for i in range(workers)
@@ -110,6 +111,21 @@ class WorkerThreads:
         p.stop(self._pool)
         for thread in self._threads:
             thread.join()
+
+    def _compile(self) -> None:
+        """Call every kernel once, with nothing to do: none is compiled while queries are under way."""
+        pool, nothing = self._pool, np.zeros(0, np.int64)
+        pool[p.STOP] = 1
+        p.work(pool, self._queries)
+        p.submit(pool, 0, nothing)
+        p.collect(pool, 0, np.zeros((1, p.QUEUE_COLUMNS), np.int64))
+        p.evaluate_own(pool, self._queries, 0)
+        p.open_slot(pool, 0, 0, 0, 0, 0, 0)
+        p.allow(pool, 0, 0)
+        p.hold(pool, 0)
+        p.go_on(pool, 0, 0, 0)
+        p.enlarge(pool, *(table.ctypes.data for table in self._tables), _FIRST_CAPACITY)
+        pool[p.STOP] = 0
 
     def _enlarge(self) -> None:
         with self._growing:

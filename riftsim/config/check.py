@@ -10,8 +10,10 @@ from riftsim.config.schema import (
     ClosedLoad,
     DiskAnnConfig,
     ExperimentConfig,
+    LiveDriver,
     LocalDriver,
     PipeAnnConfig,
+    ReplayDriver,
 )
 from riftsim.yaml_file import KeyPath
 
@@ -25,7 +27,7 @@ def problems(config: ExperimentConfig) -> list[Problem]:
     """Return every contradiction of a configuration as the path of a key and a sentence; empty if it is sound."""
     return [
         problem
-        for check in (_search, _data, _cluster, _load, _balancing, _plugins, _numbers)
+        for check in (_search, _data, _cluster, _load, _live, _balancing, _plugins, _numbers)
         for problem in check(config)
     ]
 
@@ -92,6 +94,25 @@ def _load(config: ExperimentConfig) -> Iterator[Problem]:
     if isinstance(config.driver, LocalDriver) and not isinstance(config.load, ClosedLoad):
         kind = config.load.__struct_config__.tag
         yield ("load", "kind"), f"found '{kind}' with driver 'local', which has no clock; expected driver 'sim' for it"
+
+
+def _live(config: ExperimentConfig) -> Iterator[Problem]:
+    driver, cluster = config.driver, config.cluster
+    if not isinstance(driver, LiveDriver | ReplayDriver):
+        return
+    kind = driver.__struct_config__.tag
+    if cluster.record_cache.kind != "none":
+        found = f"found '{cluster.record_cache.kind}' with driver '{kind}'"
+        yield ("cluster", "record_cache", "kind"), f"{found}, which reads every record; expected 'none'"
+    if cluster.compute_nodes > 1:
+        found = f"found {cluster.compute_nodes} with driver '{kind}'"
+        yield ("cluster", "compute_nodes"), f"{found}, which is one compute node; expected 1"
+    if isinstance(driver, LiveDriver) and len(driver.memnodes) != cluster.memory_nodes * driver.replicas:
+        yield (
+            ("driver", "memnodes"),
+            f"found {len(driver.memnodes)} addresses, expected cluster.memory_nodes * driver.replicas = "
+            f"{cluster.memory_nodes * driver.replicas}",
+        )
 
 
 def _balancing(config: ExperimentConfig) -> Iterator[Problem]:

@@ -463,7 +463,47 @@ class SimDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="sim"):
     """Queries whose timelines are recorded (`riftsim trace`); by default none."""
 
 
-DriverConfig = LocalDriver | SimDriver
+class LiveDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="live"):
+    """Real one-sided reads from memory nodes that `riftsim memnode serve` runs."""
+
+    memnodes: Annotated[list[str], Meta(min_length=1)]
+    """`host:port` of every memory node; each says itself which part of the index it has."""
+    replicas: Positive = 1
+    """Memory nodes that hold the same part: while one is left, queries go on with it."""
+    device: str | None = None
+    """RDMA device (default: the first)."""
+    port: Positive = 1
+    """Of the device."""
+    gid_index: NonNegative | None = None
+    """Of the port (default: the first RoCE v2 GID with an IPv4 address; on InfiniBand the first)."""
+    event_loops: Positive = 1
+    """Threads that drive queries, each with its own queue pairs; queries in flight are dealt over them."""
+    queue_pairs: Positive = 1
+    """Per event loop and memory node."""
+    queue_depth: Positive = 64
+    """Work requests that may be posted to a queue pair."""
+    outstanding_reads: Positive = 16
+    """Reads in flight per queue pair; less where a device can do less."""
+    posting: Literal["chained", "extended"] = "chained"
+    """Linked work requests in one call (the faster one under pyverbs 44), or batches of the extended interface."""
+    timeout: Annotated[int, Meta(ge=1, le=31)] = 14
+    """A lost packet is noticed after about `4.096 us * 2^timeout`."""
+    retry_cnt: Annotated[int, Meta(ge=0, le=6)] = 6
+    """Times that it is sent again before the memory node counts as lost; 7 may mean for ever."""
+    deadline_s: Annotated[float, Meta(gt=0.0)] = 10.0
+    """A query that takes longer is an error."""
+    record: str | None = None
+    """New Parquet file for the log of completions, which driver `replay` reads."""
+
+
+class ReplayDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="replay"):
+    """The completions of a recorded live run, fed through the search once more: results must be the same."""
+
+    log: str
+    """The Parquet file that a live run wrote (`driver.record`)."""
+
+
+DriverConfig = LocalDriver | SimDriver | LiveDriver | ReplayDriver
 
 
 class PlotConfig(Block, kw_only=True, frozen=True):

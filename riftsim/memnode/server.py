@@ -19,8 +19,8 @@ import numpy as np
 from riftsim.errors import TransportError
 from riftsim.rdma import bootstrap, queue_pairs, verbs
 from riftsim.rdma.bootstrap import Descriptor, Peer
-from riftsim.rdma.device import Device, DeviceChoice
-from riftsim.rdma.queue_pairs import Retries
+from riftsim.rdma.device import ANY_DEVICE, Device, DeviceChoice
+from riftsim.rdma.queue_pairs import PATIENT
 from riftsim.units import format_bytes
 
 _HANDSHAKE_TIMEOUT_S = 10.0
@@ -45,7 +45,7 @@ class MemoryNodeSettings:
     """
 
     listen: str = "0.0.0.0:7471"
-    device: DeviceChoice = DeviceChoice()
+    device: DeviceChoice = ANY_DEVICE
     pages: Literal["anonymous", "huge"] = "anonymous"
     outstanding_reads: int | None = None
 
@@ -158,7 +158,7 @@ class MemoryNode:
                 made = queue_pairs.create(self._device, self._completion_queue, 1)
                 peers.enter_context(closing(made))
                 first_psn = random.getrandbits(_PSN_BITS)
-                queue_pairs.connect(self._device, made, first_psn, theirs, number, Retries())
+                queue_pairs.connect(self._device, made, first_psn, theirs, number, PATIENT)
                 ours.append([made.qp_num, first_psn])
         except TransportError as error:
             bootstrap.send(connection, Peer(self._device.gid, [], 0, 0, str(error)))

@@ -33,6 +33,9 @@ class DeviceChoice:
     gid_index: int | None = None
 
 
+ANY_DEVICE = DeviceChoice()
+
+
 class Device:
     """An opened device; closing it closes everything that was made with it, in the right order.
 

@@ -34,6 +34,10 @@ class Retries:
             raise TransportError(f"retry_cnt: found {self.retry_cnt}, expected 0 to 6; 7 may retry for ever")
 
 
+PATIENT = Retries()
+"""About half a second until a lost memory node is noticed."""
+
+
 def create(device: Device, completion_queue, depth: int, *, extended: bool = False):
     """Make a queue pair.
 

@@ -17,8 +17,8 @@ import numpy as np
 from riftsim.errors import TransportError
 from riftsim.rdma import bootstrap, queue_pairs, verbs
 from riftsim.rdma.bootstrap import Descriptor, Peer
-from riftsim.rdma.device import Device, DeviceChoice
-from riftsim.rdma.queue_pairs import Retries
+from riftsim.rdma.device import ANY_DEVICE, Device, DeviceChoice
+from riftsim.rdma.queue_pairs import PATIENT, Retries
 from riftsim.transport.port import Completion, QueuePairInfo, Read
 
 _PSN_BITS = 24
@@ -44,12 +44,12 @@ class ReaderSettings:
         Longest silence of a memory node before the first read.
     """
 
-    device: DeviceChoice = DeviceChoice()
+    device: DeviceChoice = ANY_DEVICE
     queue_pairs: int = 1
     depth: int = 64
     outstanding_reads: int = 16
     posting: Literal["chained", "extended"] = "chained"
-    retries: Retries = Retries()
+    retries: Retries = PATIENT
     connect_timeout_s: float = 10.0
 
 

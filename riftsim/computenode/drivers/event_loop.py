@@ -221,6 +221,10 @@ class EventLoop:
             now_ps = after_ps
         run.idle_from_ps = now_ps
         run.blocked = step.blocked
+        if step.calls:
+            raise ProtocolError(f"query {run.query} calls a memory node, but these only let their memory be read")
+        if step.then is not None:
+            return self._carry_out(run, step.then, now_ps)
         if step.done:
             self._finish(run)
         return now_ps

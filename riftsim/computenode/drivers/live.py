@@ -132,6 +132,7 @@ def run_live(
         measured,
         window_ps=(load.window_ps[0], load.window_ps[1] if arrivals_ps is None else -1),
         windows=None,
+        trace=None,
         facts=_facts(loops, node, per_loop),
     )
 

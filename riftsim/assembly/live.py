@@ -1,0 +1,209 @@
+"""The live compute node of a configuration, the memory nodes that it expects, and replays of its runs."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riftsim.artifacts import ArtifactStore
+from riftsim.assembly.index import SearchIndex, load_configured_dataset, load_search_index
+from riftsim.assembly.load import load_of
+from riftsim.assembly.system import lay_out
+from riftsim.computenode.balancing import Balancing
+from riftsim.computenode.completion_log import CompletionLog
+from riftsim.computenode.drivers.live import LiveNode, run_live
+from riftsim.computenode.drivers.local import step_through
+from riftsim.computenode.drivers.sim import SimulatedRun
+from riftsim.computenode.engine import CpuBudget
+from riftsim.config.schema import ExperimentConfig, LiveDriver
+from riftsim.controller.fixed import Fixed
+from riftsim.errors import ConfigError, TransportError
+from riftsim.memnode.region import Region
+from riftsim.memnode.server import MemoryNode, MemoryNodeSettings
+from riftsim.rdma.bootstrap import Descriptor
+from riftsim.rdma.device import DeviceChoice
+from riftsim.rdma.queue_pairs import Retries
+from riftsim.rdma.reader import ReaderSettings, VerbsPort
+from riftsim.systems.context import System
+from riftsim.transport.port import ReadPort
+from riftsim.workload.datasets import Dataset
+
+
+def search_live(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    index: SearchIndex,
+    region: Region,
+    system: System,
+    on_progress: Callable[[int], None] | None,
+) -> SimulatedRun:
+    """Search over real reads, as ``driver: {kind: live}`` says."""
+    driver, cluster = config.driver, config.cluster
+    log = None if driver.record is None else CompletionLog(driver.record)
+    expected = [content_of(dataset, index, region, node) for node in range(cluster.memory_nodes)]
+    settings = reader_settings(driver)
+    load = load_of(config, len(dataset.queries))
+    node = LiveNode(
+        budget=CpuBudget(threads=cluster.threads, queries_per_thread=cluster.queries_per_thread),
+        balancing=Balancing(Fixed()),
+        event_loops=driver.event_loops,
+        signal_last_only=cluster.signalling == "last",
+        deadline_s=driver.deadline_s,
+    )
+    changes = {name: system.cluster_changes[name] for name in ("budget", "balancing") if name in system.cluster_changes}
+
+    def connect(slots: int, slot_bytes: int) -> ReadPort:
+        def accept(descriptors: list[Descriptor]) -> list[int]:
+            return parts_of(driver.memnodes, descriptors, expected, driver.replicas)
+
+        return VerbsPort(driver.memnodes, accept, slots, slot_bytes, settings)
+
+    run = run_live(
+        replace(node, **changes),
+        connect,
+        system.new_program if log is None else lambda: log.recorded(system.new_program()),
+        record_bytes=region.layout.record_bytes,
+        queries=len(dataset.queries),
+        warmup=load.warmup,
+        measured=load.measured,
+        concurrency=load.concurrency,
+        arrivals_ps=load.arrivals_ps,
+        on_progress=on_progress,
+    )
+    if log is not None:
+        log.write()
+    return run
+
+
+def ready_for_live(system: System) -> None:
+    """Refuse systems that have nothing to read or cannot take in what was read; compile the kernels of the others.
+
+    Raises
+    ------
+    ConfigError
+        Names the system and why.
+    """
+    program = system.new_program()
+    if system.local_index:
+        reason = "searches an index in local memory and reads nothing"
+    elif not hasattr(program, "land_in"):
+        reason = "does not take records from a landing buffer (land_in)"
+    else:
+        step_through(program, 0)
+        return
+    raise ConfigError(f"driver.kind: found 'live', but system '{system.name}' {reason}; expected 'local' or 'sim'")
+
+
+def reader_settings(driver: LiveDriver) -> ReaderSettings:
+    """How the compute node of a driver block reads."""
+    return ReaderSettings(
+        device=DeviceChoice(driver.device, driver.port, driver.gid_index),
+        queue_pairs=driver.queue_pairs,
+        depth=driver.queue_depth,
+        outstanding_reads=driver.outstanding_reads,
+        posting=driver.posting,
+        retries=Retries(driver.timeout, driver.retry_cnt),
+    )
+
+
+def content_of(dataset: Dataset, index: SearchIndex, region: Region, memory_node: int) -> dict[str, Any]:
+    """What a memory node's bytes are: equal on both sides, or the reads would be of something else."""
+    digest = hashlib.sha256(f"{dataset.fingerprint} {index.facts['index']['fingerprint']}".encode())
+    digest.update(region.placement.parameters.tobytes())
+    digest.update(region.placement.positions.tobytes())
+    if index.ids is not None:
+        digest.update(np.ascontiguousarray(index.ids))
+        digest.update(np.ascontiguousarray(index.vectors))
+    layout = region.layout
+    return {
+        "index_hash": digest.hexdigest(),
+        "shard": memory_node,
+        "shards": region.placement.memory_nodes,
+        "bytes": int(region.shard_bytes[memory_node]),
+        "record_bytes": layout.record_bytes,
+        "dimension": layout.dimension,
+        "dtype": str(layout.dtype),
+        "degree": layout.degree,
+    }
+
+
+def parts_of(
+    addresses: list[str], descriptors: list[Descriptor], expected: list[dict[str, Any]], replicas: int
+) -> list[int]:
+    """Which part of the index each memory node has.
+
+    Parameters
+    ----------
+    addresses : list of str
+    descriptors : list of Descriptor
+        What the memory nodes say of themselves.
+    expected : list of dict
+        What the parts are, as of ``content_of``.
+    replicas : int
+        How many memory nodes each part must have.
+
+    Raises
+    ------
+    TransportError
+        If a memory node has something else, or a part too few: names the address, what was found and what expected.
+    """
+    parts = []
+    for address, descriptor in zip(addresses, descriptors, strict=True):
+        found = {**descriptor.content, "bytes": descriptor.size_bytes}
+        part = found.get("shard")
+        of_part = expected[part] if isinstance(part, int) and 0 <= part < len(expected) else expected[0]
+        differing = [
+            f"{key}: found {found.get(key)}, expected {value}"
+            for key, value in of_part.items()
+            if found.get(key) != value
+        ]
+        if differing:
+            raise TransportError(
+                f"memory node {address} serves another index or layout than this configuration: {'; '.join(differing)}"
+            )
+        parts.append(part)
+    for part, count in Counter(dict.fromkeys(range(len(expected)), 0) | Counter(parts)).items():
+        if count != replicas:
+            raise TransportError(
+                f"driver.memnodes: found {count} memory nodes with part {part} of the index, expected {replicas} "
+                "(driver.replicas)"
+            )
+    return parts
+
+
+def make_memory_node(
+    config: ExperimentConfig,
+    shard: tuple[int, int] | None,
+    settings: MemoryNodeSettings,
+    *,
+    data_dir: str | Path | None = None,
+    artifacts: ArtifactStore | None = None,
+) -> MemoryNode:
+    """Load or build the index of a configuration and register a part of its records.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+    shard : (int, int) or None
+        Which part, from 0, of how many; by default the whole index, if the configuration has one memory node.
+    settings : MemoryNodeSettings
+    data_dir, artifacts
+        As for ``run_point``.
+    """
+    part, parts = shard or (0, 1)
+    if config.cluster.memory_nodes != parts:
+        raise ConfigError(
+            f"cluster.memory_nodes: found {config.cluster.memory_nodes}, but this is to be one of {parts}; expected "
+            f"--shard I/{config.cluster.memory_nodes}"
+        )
+    if not 0 <= part < parts:
+        raise ConfigError(f"--shard: found {part}/{parts}, expected 0 to {parts - 1}")
+    store = artifacts or ArtifactStore()
+    dataset = load_configured_dataset(config, data_dir, store)
+    index = load_search_index(config, dataset, store)
+    region = lay_out(config, index, store)
+    return MemoryNode(region.shard(part), content_of(dataset, index, region, part), settings)
