@@ -48,6 +48,8 @@ def simulate(
         signal_last_only=cluster.signalling == "last",
     )
     simulated = replace(simulated, **system.cluster_changes)
+    if profile.file.nic_shares_core:
+        simulated = replace(simulated, budget=simulated.budget.on_one_core())
     simulated = replace(simulated, cpu=_without_idle_parts(simulated))
     if alter:
         simulated = alter(simulated)

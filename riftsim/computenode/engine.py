@@ -7,7 +7,7 @@ next poll. Each piece of work is priced by the cost model and charged to the que
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.balancing import Balancer, Balancing
@@ -52,6 +52,11 @@ class CpuBudget:
     def main_threads(self) -> int:
         """Threads that drive queries."""
         return self.threads if self.dynamic else self.threads - self.workers
+
+    def on_one_core(self) -> "CpuBudget":
+        """The same threads, taking turns on one core: as many queries in flight, one piece of work at a time."""
+        in_flight = self.main_threads * self.queries_per_thread
+        return replace(self, threads=1, workers=min(self.workers, 1), dynamic=True, queries_per_thread=in_flight)
 
 
 def _no_counters() -> tuple[int, int, int]:

@@ -99,6 +99,17 @@ class CpuSection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     per_thread_slowdown_permille: Constant
 
 
+class Measurement(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A quantity that constants of a calibrated profile come from, with its spread."""
+
+    what: str
+    unit: str
+    median: float
+    p5: float
+    p95: float
+    samples: int
+
+
 class ProfileFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """A profile as it stands in the file."""
 
@@ -106,6 +117,12 @@ class ProfileFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
     description: str
     tails: bool = False
     """Add a random excess to the latency of every READ (``tail_*``)."""
+    nic_shares_core: bool = False
+    """NICs, polling and evaluation workers of a node share one core, as SoftRoCE does on a machine with one CPU."""
+    measured_on: dict[str, str] = {}
+    """Of a calibrated profile: machine, kernel, device, versions, date."""
+    measurements: list[Measurement] = []
+    """Of a calibrated profile: what was measured; the model reads the constants below only."""
     link: LinkSection
     nic: NicSection
     pcie: PcieSection
@@ -244,7 +261,30 @@ def make_profile(file: ProfileFile) -> HardwareProfile:
     if clock <= 0:
         raise ConfigError(f"cpu.clock_ghz: found {clock}, expected a positive clock")
     cpu = CpuCosts(**{field.name: _cpu_cost(file.cpu, field.name, clock) for field in fields(CpuCosts)})
-    return HardwareProfile(name=file.name, file=file, network=_network_costs(file), cpu=cpu)
+    network = _network_costs(file)
+    if file.nic_shares_core:
+        network, cpu = _on_one_core(network, cpu)
+    return HardwareProfile(name=file.name, file=file, network=network, cpu=cpu)
+
+
+def _on_one_core(network: NetworkCosts, cpu: CpuCosts) -> tuple[NetworkCosts, CpuCosts]:
+    """Charge the stages of a read to the core that posts it; the network itself then takes no time.
+
+    A processor that is its own NIC sends, answers and receives while the thread that posted stands still: by the time
+    that it goes on, the reads have completed.
+    """
+    if network.link_ps_per_kib or network.pcie_ps_per_kib:
+        raise ConfigError(
+            "nic_shares_core: found a rate of link or PCIe, expected link.rate_gbps and pcie.rate_gbps of 0: what a "
+            "core does for a read is qp_service_ns"
+        )
+    per_read_ps = network.qp_service_ps + network.wr_service_ps + network.responder_service_ps
+    per_chain_ps = network.doorbell_ps + 2 * network.transit_ps + network.pcie_read_ps + network.pcie_write_ps
+    times = [field.name for field in fields(NetworkCosts) if field.name.endswith(("_ps", "_per_kib"))]
+    return (
+        replace(network, **dict.fromkeys(times, 0), tails=False, is_free=True),
+        replace(cpu, build_wr_ps=cpu.build_wr_ps + per_read_ps, doorbell_ps=cpu.doorbell_ps + per_chain_ps),
+    )
 
 
 def _cpu_cost(cpu: CpuSection, name: str, clock_ghz: float) -> int:
@@ -287,7 +327,7 @@ def _network_costs(file: ProfileFile) -> NetworkCosts:
     }
     times = [name for name in values if name.endswith(("_ps", "_per_kib"))]
     is_free = not any(values[name] for name in times)
-    if not is_free and not values["request_wire_ps"]:
+    if not is_free and not values["request_wire_ps"] and not file.nic_shares_core:
         raise ConfigError(
             "link.rate_gbps: found no serialisation time of a request, expected some: requests that share a link keep "
             "their order by it (a network without any cost has all times 0)"
