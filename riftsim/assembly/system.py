@@ -10,6 +10,7 @@ from riftsim import plugins
 from riftsim.artifacts import Artifact, ArtifactStore
 from riftsim.assembly.index import SearchIndex
 from riftsim.computenode.budget import MemoryBudget
+from riftsim.computenode.engine import CpuBudget
 from riftsim.config.schema import ClosedLoad, ExperimentConfig, PluginConfig
 from riftsim.errors import ConfigError
 from riftsim.index.partitions import stored_partitions
@@ -192,12 +193,16 @@ def charge_memory(config: ExperimentConfig, index: SearchIndex, region: Region, 
         budget.charge("placement table", region.placement.table_bytes)
     for item, taken_bytes in system.memory_items.items():
         budget.charge(item, taken_bytes)
-    in_flight = _queries_in_flight(config)
+    in_flight = _queries_in_flight(config, system)
     budget.charge(f"state of {in_flight} queries in flight", in_flight * system.state_bytes)
     budget.require()
     return budget
 
 
-def _queries_in_flight(config: ExperimentConfig) -> int:
-    most = config.cluster.threads * config.cluster.queries_per_thread
+def _queries_in_flight(config: ExperimentConfig, system: System) -> int:
+    cluster = config.cluster
+    budget = system.cluster_changes.get("budget") or CpuBudget(
+        threads=cluster.threads, queries_per_thread=cluster.queries_per_thread
+    )
+    most = budget.main_threads * budget.queries_per_thread
     return min(most, config.load.concurrency) if isinstance(config.load, ClosedLoad) else most

@@ -304,6 +304,8 @@ class DistVsConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="dist
     """Of ``cluster.threads``, those at the memory node (section 4.1)."""
     beam_width: Positive = 4
     """Expansions per round: one call each."""
+    queries_per_thread: Positive = 8
+    """Queries that a thread of the compute node has under way ("asynchronous execution"), whatever the cluster says."""
 
 
 class DHnswConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="d_hnsw"):

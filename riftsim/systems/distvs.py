@@ -10,7 +10,9 @@ from riftsim.search.memory_side import MemorySideSearch
 from riftsim.systems.context import System, SystemContext
 
 
-def build(context: SystemContext, *, memory_threads: int = 6, beam_width: int = 4) -> System:
+def build(
+    context: SystemContext, *, memory_threads: int = 6, beam_width: int = 4, queries_per_thread: int = 8
+) -> System:
     """Build the system.
 
     Parameters
@@ -20,6 +22,8 @@ def build(context: SystemContext, *, memory_threads: int = 6, beam_width: int = 
         Of the CPU threads, those at the memory node; the others are the compute node's.
     beam_width : int
         Expansions per round.
+    queries_per_thread : int
+        Queries that a thread of the compute node has under way.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def build(context: SystemContext, *, memory_threads: int = 6, beam_width: int = 
         new_program,
         state_bytes=new_program().state_bytes,
         cluster_changes={
-            "budget": CpuBudget(threads=compute_threads, queries_per_thread=context.queries_per_thread),
+            "budget": CpuBudget(threads=compute_threads, queries_per_thread=queries_per_thread),
             "memory_threads": memory_threads,
         },
         facts={"compute_threads": compute_threads, "memory_threads": memory_threads, "reconstruction": True},

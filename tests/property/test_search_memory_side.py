@@ -84,10 +84,9 @@ def test_memory_threads_saturate_and_littles_law_holds(photos):
     """With one thread at the memory node its work bounds the rate, whatever the compute node has; two give twice."""
     rates = {}
     for memory_threads, threads in ((1, 9), (1, 17), (2, 18)):
-        system = system_of(
-            "distvs", photos, memory_threads=memory_threads, context={"threads": threads, "queries_per_thread": 4}
-        )
-        run = simulate(system, concurrency=48, queries_per_thread=4, measured=200)
+        context = {"threads": threads}
+        system = system_of("distvs", photos, memory_threads=memory_threads, queries_per_thread=4, context=context)
+        run = simulate(system, concurrency=48, measured=200)
         counters = run.facts["memory_threads"][0]
         rates[memory_threads, threads] = run.throughput_qps
         busy = counters["busy_ps"] / counters["threads"] / run.facts["network"]["span_ps"]
