@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from riftsim.config.document import BUNDLED
 from riftsim.config.sweep import load_experiment
-from riftsim.errors import RiftsimError
+from riftsim.errors import ResultsError, RiftsimError
 from riftsim.reproduction.groups import by, by_gate
 from riftsim.reproduction.lab import Lab, NotMeasured
+from riftsim.reproduction.matching import smallest_list
 from riftsim.results.store import Run
+from riftsim.workload.spec import read_spec
 
 BURST_SHARE = 0.84
 """Rate of the burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (sections 4.7 and 4.5)."""
@@ -20,6 +25,9 @@ KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW
 
 IN_FLIGHT = {"riftann": 22, "distvs": 45}
 """Queries in flight that follow from latency x throughput of the paper; 32 threads of all others have one each."""
+
+_MOST_ROUTED = 64
+"""Partitions; matching looks no further."""
 
 
 def blocks(lab: Lab, experiment: str) -> list[dict[str, Any]]:
@@ -72,8 +80,30 @@ def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> list[Run]
     NotMeasured
         There is no such system in the experiment.
     """
+    if kind == KINDS["d-HNSW"]:
+        return partitioned(lab, dataset, recall)
     concurrency = IN_FLIGHT.get(kind, 32)
     return at_recall(lab, SYSTEMS, dataset, recall, system=block(lab, SYSTEMS, kind), load__concurrency=concurrency)
+
+
+def partitioned(lab: Lab, dataset: str, recall: float) -> list[Run]:
+    """Return the runs of d-HNSW with the fewest routed partitions that reach a recall on the first split.
+
+    Its memory is the paper's 24 GB for 100 M vectors: 240 bytes per vector.
+    """
+    chosen = lab.of_set(dataset)
+    n = chosen.get("dataset.n") or read_spec(BUNDLED / "datasets" / f"{chosen['dataset.name']}.yaml").n
+    settings = {"measured_queries": lab.level.queries, "cluster__memory_budget_gb": 240e-9 * n}
+
+    def recall_at(routed: int) -> float:
+        runs = lab.runs("d_hnsw", dataset, system__routed=routed, dataset__split_seed=lab.level.seeds[0], **settings)
+        return float(np.mean([run.metrics(["recall"])["recall"] for run in runs]))
+
+    try:
+        routed = smallest_list(recall_at, recall, 1, _MOST_ROUTED)
+    except ResultsError as error:
+        raise NotMeasured(f"d_hnsw: {error}") from None
+    return repeated(lab, "d_hnsw", dataset, system__routed=routed, **settings)
 
 
 def section2(lab: Lab, kind: str, recall: float = 0.95) -> list[Run]:

@@ -6,11 +6,22 @@ from riftsim.reproduction.sections import (
     breakdown,
     gate,
     motivation,
+    other_systems,
     overall,
     pipeline,
     scalability,
 )
 
-__all__ = ["balancing", "billion", "breakdown", "gate", "motivation", "overall", "pipeline", "scalability"]
+__all__ = [
+    "balancing",
+    "billion",
+    "breakdown",
+    "gate",
+    "motivation",
+    "other_systems",
+    "overall",
+    "pipeline",
+    "scalability",
+]
 
 from riftsim.reproduction.sections import absent  # noqa: F401, isort: skip (last: it fills what the others leave)

@@ -7,9 +7,6 @@ from riftsim.reproduction.measuring import MEASURES, measures
 from riftsim.reproduction.scoring import Value
 
 REASONS = {
-    "M08": "no measure of co-packing under graph orderings",
-    **dict.fromkeys(("M18", "M19", "M20", "M21", "M29"), "no measure of DistVS over threads (table 1)"),
-    "M24": "no measure of d-HNSW's parts",
     **dict.fromkeys(("B02", "B03", "B09", "B10", "B11", "B12"), "baselines are not part of the scale study"),
 }
 
