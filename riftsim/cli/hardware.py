@@ -1,26 +1,45 @@
-"""The command calibrate: a hardware profile of this machine and its RDMA device."""
+"""The commands calibrate, a hardware profile of this machine, and compare-live, what a simulation with it is worth."""
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from riftsim.cli.experiment import add_json
-from riftsim.cli.terminal import Column, print_json, print_table
+from riftsim.cli.experiment import add_data_dir, add_json, print_figures
+from riftsim.cli.terminal import Column, number, print_json, print_table
+
+if TYPE_CHECKING:
+    from riftsim.experiments.live_comparison import LiveComparison
+    from riftsim.rdma.profiles import ProfileFile
 
 DEFAULT_OUT = Path("results/hardware.yaml")
+COMPARISON_OUT = Path("results/compare-live")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
-    """Add the command of this module."""
+    """Add the commands of this module."""
     calibrate = commands.add_parser(
         "calibrate", help="measure this machine and its RDMA device; writes a hardware profile for simulations"
     )
-    calibrate.add_argument(
+    network = calibrate.add_mutually_exclusive_group()
+    network.add_argument("--device", metavar="NAME", help="the RDMA device to measure (default: the first)")
+    network.add_argument(
         "--perftest",
         metavar="FILE",
         type=Path,
         nargs="+",
-        required=True,
-        help="take the network from what ib_read_lat and ib_read_bw printed (one file each at least)",
+        help="measure no device, but take the network from what ib_read_lat and ib_read_bw printed",
+    )
+    calibrate.add_argument(
+        "--memnode", metavar="HOST:PORT", help="read from this memory node (default: from this process, by loopback)"
+    )
+    calibrate.add_argument(
+        "--samples", metavar="N", type=int, default=200, help="of each figure of reads (default: %(default)s)"
+    )
+    calibrate.add_argument(
+        "--nic-shares-core",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether NICs and search share one core (auto: a device in software on a machine with one CPU)",
     )
     calibrate.add_argument(
         "--base",
@@ -43,32 +62,41 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add_json(calibrate)
     calibrate.set_defaults(command=_calibrate)
 
+    compare = commands.add_parser(
+        "compare-live", help="simulate the queries of live runs, and compare latency, reads, bytes and waiting"
+    )
+    compare.add_argument("run", metavar="LIVE_RUN", type=Path, help="directory of a live run, or of several")
+    compare.add_argument("--hardware", metavar="PROFILE", help="profile to simulate (default: that of the run)")
+    compare.add_argument(
+        "--out", metavar="DIR", type=Path, default=COMPARISON_OUT, help="simulations and figure (default: %(default)s)"
+    )
+    compare.add_argument("--no-plots", action="store_true", help="make no figure")
+    add_data_dir(compare)
+    add_json(compare)
+    compare.set_defaults(command=_compare_live)
+
 
 def _calibrate(options: argparse.Namespace) -> int:
+    import msgspec
+
     from riftsim.computenode.calibration import this_machine, with_cpu
     from riftsim.computenode.cpu_probe import cpu_figures
     from riftsim.rdma.calibrated import replaced, write_profile
-    from riftsim.rdma.perftest import constants_of, read_perftest
     from riftsim.rdma.profiles import load_profile
 
     base = load_profile(options.base).file
-    files = [read_perftest(path) for path in options.perftest]
-    constants, measurements = constants_of(files, base)
-    facts = this_machine() | {"device": files[0].facts.get("Device", "unknown"), "base": options.base}
+    file = base if options.no_cpu else with_cpu(base, cpu_figures(options.codes_mib))
+    file, device = (_with_perftest if options.perftest else _with_device)(file, options)
+    facts = this_machine() | {"device": device, "base": options.base}
     file = replaced(
-        base,
-        constants,
+        file,
+        {},
         name=options.name or options.out.stem,
-        description=f"Calibrated on {facts['device']}, {facts['date']}; what was not measured is of {options.base}.",
+        description=f"Calibrated on {device}, {facts['date']}; what was not measured is of {options.base}.",
         measured_on=facts,
-        measurements=measurements,
     )
-    if not options.no_cpu:
-        file = with_cpu(file, cpu_figures(options.codes_mib))
     write_profile(file, options.out)
     if options.json:
-        import msgspec
-
         print_json(msgspec.to_builtins(file))
         return 0
     rows = [
@@ -78,3 +106,75 @@ def _calibrate(options: argparse.Namespace) -> int:
     print_table(columns, rows, title=file.name)
     print(f"profile: {options.out}   (riftsim profile show {options.out}; hardware: {options.out})")
     return 0
+
+
+def _with_perftest(file: "ProfileFile", options: argparse.Namespace) -> tuple["ProfileFile", str]:
+    from riftsim.rdma.calibrated import replaced
+    from riftsim.rdma.perftest import constants_of, read_perftest
+
+    files = [read_perftest(path) for path in options.perftest]
+    constants, measurements = constants_of(files, file)
+    file = replaced(file, constants, measurements=[*file.measurements, *measurements])
+    return file, files[0].facts.get("Device", "an unknown device")
+
+
+def _with_device(file: "ProfileFile", options: argparse.Namespace) -> tuple["ProfileFile", str]:
+    from riftsim.computenode.calibration import with_reads
+    from riftsim.experiments.hardware import is_one_core, measure_reads
+
+    figures, device = measure_reads(options.device, options.memnode, options.samples)
+    one_core = is_one_core(device) if options.nic_shares_core == "auto" else options.nic_shares_core == "yes"
+    return with_reads(file, figures, device, shares_core=one_core), device
+
+
+def _compare_live(options: argparse.Namespace) -> int:
+    import json
+
+    from riftsim.experiments.live_comparison import compare_live, live_runs, simulate_as
+    from riftsim.files import atomic_write
+    from riftsim.results.store import RunSet
+
+    live = list(live_runs(options.run))
+    simulated = [simulate_as(one, options.hardware, options.out, options.data_dir) for one in live]
+    compared = [compare_live(*pair) for pair in zip(live, simulated, strict=True)]
+    figures = []
+    if not options.no_plots:
+        from riftsim.plotting.latency_cdf import draw
+        from riftsim.plotting.output import write_figure
+        from riftsim.plotting.series import SYSTEM_NAMES
+
+        names = {
+            f"{SYSTEM_NAMES.get(system, system)} {what}": {"system.kind": system, "driver.kind": kind}
+            for system in dict.fromkeys(one.system for one in compared)
+            for what, kind in (("live", "live"), ("simulated", "sim"))
+        }
+        figures = write_figure(draw(RunSet([*live, *simulated]), names), options.out / "live-against-simulated")
+    with atomic_write(options.out / "comparison.json") as partial:
+        partial.write_text(json.dumps([one.as_dict() for one in compared], indent=2) + "\n", encoding="utf-8")
+    if options.json:
+        print_json([one.as_dict() for one in compared])
+        return 0
+    for one in compared:
+        _print_comparison(one)
+    print_figures(figures)
+    return 0
+
+
+def _print_comparison(one: "LiveComparison") -> None:
+    rows = [
+        (name, number(one.live[name], 3), number(one.simulated[name], 3), _change(one.live[name], one.simulated[name]))
+        for name in one.live
+    ]
+    columns = [Column("metric"), *(Column(name, numeric=True) for name in ("live", "simulated", "difference"))]
+    print_table(columns, rows, title=one.system)
+    print(f"Kolmogorov-Smirnov distance of the latencies: {one.ks:.3f}")
+    expected = "expected: all" if one.requests_must_agree else "reads depend on timing"
+    print(f"queries with the same reads and bytes: {one.same_requests:.1%} ({expected})")
+    if one.python_ns_per_read:
+        costs = ", ".join(f"{name} {value / 1e3:,.1f} us" for name, value in one.python_ns_per_read.items())
+        print(f"Python's share of the live figures, per read: {costs}")
+    print()
+
+
+def _change(live: float, simulated: float) -> str:
+    return f"{simulated / live - 1:+.1%}" if live else "–"

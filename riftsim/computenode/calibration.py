@@ -7,9 +7,12 @@ import platform
 import numpy as np
 
 from riftsim.computenode.cpu_probe import cpu_constants
+from riftsim.computenode.rdma_probe import CHAINED_BYTES, ReadFigures, line
 from riftsim.constants import Constant
-from riftsim.rdma.calibrated import replaced
+from riftsim.rdma.calibrated import measure_transit, replaced
 from riftsim.rdma.profiles import Measurement, ProfileFile
+
+PATH = "through riftsim's Python path (pyverbs)"
 
 
 def summary(what: str, unit: str, samples: np.ndarray) -> Measurement:
@@ -48,6 +51,73 @@ def with_cpu(base: ProfileFile, figures: dict[str, np.ndarray]) -> ProfileFile:
         for name, samples in figures.items()
     ]
     return replaced(base, constants, measurements=[*base.measurements, *rows])
+
+
+def with_reads(base: ProfileFile, figures: ReadFigures, device: str, *, shares_core: bool) -> ProfileFile:
+    """Put measured reads into a profile.
+
+    Parameters
+    ----------
+    base : ProfileFile
+        With the times of computing.
+    figures : ReadFigures
+    device : str
+        For the sources.
+    shares_core : bool
+        Whether NICs, polling and workers share one core: link, PCIe and all other stages then take no time of their
+        own, and a read costs what it was measured to cost.
+    """
+    doorbell_ns, build_ns = line(figures.post_ns)
+    poll_ns = float(np.median(figures.empty_poll_ns))
+    cqe_ns = line(figures.full_poll_ns)[1]
+    after = {count: np.maximum(0, figures.chain_ns[count] - figures.post_ns[count]) for count in figures.chain_ns}
+    fixed_ns, per_read_ns = line(after)
+    where = f"{device}, reads of {CHAINED_BYTES} bytes, {PATH}"
+    constants = {
+        "cpu.build_wr_ns": _measured(build_ns, "ns", f"{where}: the post, per work request of a chain"),
+        "cpu.doorbell_ns": _measured(doorbell_ns, "ns", f"{where}: the post, whatever the chain's length"),
+        "cpu.poll_ns": _measured(poll_ns, "ns", f"{where}: a poll that finds nothing"),
+        "cpu.cqe_ns": _measured(cqe_ns, "ns", f"{where}: a poll, per completion"),
+        "nic.qp_service_ns": _measured(per_read_ns, "ns", f"{where}: after the post, per read of a chain"),
+    }
+    if shares_core:
+        transit_ns = max(0.0, fixed_ns - poll_ns - cqe_ns) / 2
+        constants["nic.transit_ns"] = _measured(transit_ns, "ns", f"{where}: after the post, half of what is fixed")
+        constants |= _no_stages(base)
+        file = replaced(base, constants)
+    else:
+        file = replaced(base, constants)
+        smallest = min(figures.latency_ns)
+        latency_us = float(np.median(figures.latency_ns[smallest])) / 1e3
+        constants["nic.remainder_ns"] = _measured(0, "ns", "everything unexplained is in transit_ns")
+        file = replaced(file, constants)
+        transit = measure_transit(file, latency_us, smallest, f"{device}, {PATH}")
+        file = replaced(file, {"nic.transit_ns": transit})
+    return replaced(file, {}, nic_shares_core=shares_core, measurements=[*base.measurements, *_read_rows(figures)])
+
+
+def _no_stages(base: ProfileFile) -> dict[str, Constant]:
+    kept = ("nic.qp_service_ns", "nic.transit_ns")
+    source = "a core that is its own NIC: measured as a whole, see qp_service_ns and transit_ns"
+    return {
+        f"{section}.{key}": Constant(value=0, unit=getattr(block, key).unit, kind="derived", source=source)
+        for section, block in (("link", base.link), ("nic", base.nic), ("pcie", base.pcie))
+        for key in block.__struct_fields__
+        if key.endswith(("_ns", "_gbps")) and f"{section}.{key}" not in kept
+    }
+
+
+def _read_rows(figures: ReadFigures) -> list[Measurement]:
+    rows = [summary(f"read of {size} bytes, alone", "us", ns / 1e3) for size, ns in figures.latency_ns.items()]
+    for what, found in (
+        ("posting a chain of {}", figures.post_ns),
+        ("chain of {}, to its last completion", figures.chain_ns),
+        ("a poll that finds {}", figures.full_poll_ns),
+    ):
+        rows += [summary(what.format(count), "us", ns / 1e3) for count, ns in found.items()]
+    rows.append(summary("a poll that finds 0", "us", figures.empty_poll_ns / 1e3))
+    rows += [summary(f"reads with {window} outstanding", "M/s", rate) for window, rate in figures.rate_mops.items()]
+    return rows
 
 
 def _measured(value: float, unit: str, source: str) -> Constant:
