@@ -18,6 +18,13 @@ def test_round_synchronous_systems_equal_the_local_driver(photos, name, verifica
     assert_same(answers_of(run), local_answers(system), but=("insertions",))
 
 
+@pytest.mark.parametrize("settings", [{}, {"split_update": False}])
+def test_reads_ahead_wait_in_their_landing_slots(photos, settings):
+    system = system_of("cxl_ann", photos, **settings)
+    run = run_on_fake(system, photos, port={"queue_pairs": 2})
+    assert_same(answers_of(run), local_answers(system))
+
+
 RIFTANN = [
     {},
     {"gate": {"kind": "ungated"}, "verification": {"kind": "verify-all"}},

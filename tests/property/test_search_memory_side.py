@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from search_runs import answers_of, local_answers, simulate, system_of
 from search_worlds import random_world
 
+from riftsim.computenode.drivers.compiled import run_compiled
 from riftsim.computenode.drivers.local import step_through
 from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
@@ -105,3 +106,24 @@ def test_threads_are_counted_within_the_budget():
     assert system.cluster_changes["budget"].threads == 26
     with pytest.raises(ConfigError, match="expected fewer"):
         system_of("distvs", world, memory_threads=8)
+
+
+def test_calls_of_one_turn_share_a_doorbell(photos):
+    """A thread that finds several replies makes the next calls together."""
+    doorbells = {}
+    for per_thread in (1, 16):
+        system = system_of("distvs", photos, memory_threads=4, queries_per_thread=per_thread, context={"threads": 5})
+        run = simulate(system, concurrency=16, measured=40)
+        calls = sum(each.answer.counts["calls"] for each in run.runs)
+        served = run.facts["memory_threads"][0]["served"]
+        doorbells[per_thread] = run.facts["network"]["compute"][0]["doorbells"] / served
+        assert served >= calls
+    assert doorbells[1] == pytest.approx(1.0, abs=0.02)
+    assert doorbells[16] < 0.9
+
+
+@pytest.mark.parametrize("name", ["distvs", "cxl_ann"])
+def test_the_compiled_engine_names_what_it_does_not_run(name):
+    world = random_world(1)
+    with pytest.raises(ConfigError, match="compiled engine needs kernels"):
+        simulate(system_of(name, world), engine=run_compiled, queries=2, concurrency=2)
