@@ -12,7 +12,13 @@ from riftsim.yaml_file import KeyPath, parse, read
 BUNDLED = Path(__file__).resolve().parent.parent / "configs"
 """Folder of the configs that come with the package."""
 
-_PATHS: tuple[KeyPath, ...] = (("index", "path"), ("codes", "pivots"), ("codes", "codes"))
+_PATHS: tuple[KeyPath, ...] = (
+    ("index", "path"),
+    ("codes", "pivots"),
+    ("codes", "codes"),
+    ("driver", "log"),
+    ("driver", "record"),
+)
 _NAMES_OR_PATHS: tuple[KeyPath, ...] = (("dataset", "name"), ("hardware",))
 
 

@@ -1,11 +1,15 @@
 """Tests on a real RDMA device (marker ``rdma``): ``make test-rdma`` runs them here or in the virtual machine."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
 from riftsim.errors import TransportError
 from riftsim.rdma import verbs
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def _device_or_reason() -> tuple[str | None, str]:

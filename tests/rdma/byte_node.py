@@ -1,0 +1,28 @@
+"""A memory node of bytes that follow from their place, as a process: ``python byte_node.py BYTES``."""
+
+import sys
+
+import numpy as np
+
+from riftsim.memnode.server import MemoryNode, MemoryNodeSettings
+
+
+def pattern(size: int) -> np.ndarray:
+    """Bytes that differ between neighbours and between places 256 apart."""
+    at = np.arange(size, dtype=np.uint64)
+    return ((at * np.uint64(2654435761)) >> np.uint64(16)).astype(np.uint8)
+
+
+def main() -> None:
+    """Serve on a free port of the loopback; the first line says which."""
+    node = MemoryNode(pattern(int(sys.argv[1])), {"bytes": "pattern"}, MemoryNodeSettings(listen="127.0.0.1:0"))
+    node.stop_on_signals()
+    print(node.address, flush=True)
+    node.serve(lambda text: print(text, flush=True))
+    node.close()
+    node.close()
+    print("closed", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Records what this device answers in every scenario: ``python -m pytest tests/rdma/record_completions.py``.
+
+RIFTSIM_RECORD names the file to be written; ``pytest tests/rdma`` alone does not collect it.
+"""
+
+import json
+import os
+import platform
+from pathlib import Path
+
+import pytest
+from nodes import node_in_thread
+from read_scenarios import SCENARIOS
+from test_read_failures import REGION, completions_of
+
+pytestmark = pytest.mark.rdma
+
+
+def test_record(device):
+    with node_in_thread(REGION) as node:
+        sequences = {name: completions_of(name, node) for name in SCENARIOS}
+    record = {"device": f"{device}; {platform.system()} {platform.release()}", "sequences": sequences}
+    Path(os.environ["RIFTSIM_RECORD"]).write_text(json.dumps(record, indent=1) + "\n")

@@ -1,0 +1,167 @@
+"""Searches over a device: results of the local driver, replays, memory nodes that stop, die, or hold something else."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import yaml
+from live_experiments import SYSTEMS, config_of, experiment, run
+from nodes import NodeProcess
+
+from riftsim.assembly.live import make_memory_node
+from riftsim.errors import TransportError
+from riftsim.memnode.server import MemoryNodeSettings
+
+pytestmark = pytest.mark.rdma
+
+ONE = {"memory_nodes": 1}
+PATIENT = {"deadline_s": 120.0}
+"""For emulated machines, where a pause may be long."""
+
+
+@contextmanager
+def in_thread(content, part=None):
+    """A memory node of an experiment that serves from a thread of this process."""
+    node = make_memory_node(config_of(content), part, MemoryNodeSettings(listen="127.0.0.1:0"))
+    thread = threading.Thread(target=node.serve)
+    thread.start()
+    try:
+        yield node
+    finally:
+        node.stop()
+        thread.join()
+        node.close()
+
+
+@pytest.fixture(scope="module")
+def addresses():
+    """Two memory nodes with a half of the index each, in threads of this process."""
+    content = experiment("remote_vamana", {"kind": "local"})
+    with in_thread(content, (0, 2)) as first, in_thread(content, (1, 2)) as second:
+        yield [first.address, second.address]
+
+
+class Served(NodeProcess):
+    """``riftsim memnode serve`` as a process."""
+
+    def __init__(self, folder, content, *arguments):
+        file = folder / f"memnode-{time.monotonic_ns()}.yaml"
+        file.write_text(yaml.safe_dump(content))
+        command = [
+            sys.executable,
+            "-m",
+            "riftsim",
+            "memnode",
+            "serve",
+            str(file),
+            "--listen",
+            "127.0.0.1:0",
+            *arguments,
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.first_line = self.process.stdout.readline()
+        self.address = self.first_line.split()[-1]
+
+
+def require_recall(system, found, local):
+    if system == "riftann":
+        assert abs(found.queries["recall"].mean() - local.queries["recall"].mean()) < 0.02
+    else:
+        assert np.array_equal(found.ids, local.ids)
+        assert np.array_equal(found.queries["recall"], local.queries["recall"])
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("posting", ["chained", "extended"])
+def test_a_hundred_queries_equal_the_local_driver_and_their_replay(tmp_path, addresses, system, posting):
+    local = run(experiment(system, {"kind": "local"}))
+    log = str(tmp_path / "log.parquet")
+    driver = {"kind": "live", "memnodes": addresses, "posting": posting, "record": log, "queue_pairs": 2, **PATIENT}
+    signalling = "last" if posting == "chained" else "every"
+    found = run(experiment(system, driver, cluster={"signalling": signalling}))
+    require_recall(system, found, local)
+    assert found.queries["retried"].sum() == 0
+    replayed = run(experiment(system, {"kind": "replay", "log": log}))
+    for query, ids in zip(found.queries["query"], found.ids, strict=True):
+        again = replayed.ids[replayed.queries["query"] == query]
+        assert (again == ids).all(axis=1).any()
+
+
+def test_searches_go_on_while_the_memory_node_s_process_is_stopped(tmp_path):
+    content = experiment("async_vamana", {"kind": "local"}, cluster=ONE)
+    with Served(tmp_path, content) as node:
+        assert "memory node 0 of 1" in node.first_line
+        stopped_at = []
+
+        def stop(done):
+            if done == 20:
+                node.signal(signal.SIGSTOP)
+                while node.state() != "T":
+                    pass
+                stopped_at.append(node.cpu_ticks())
+
+        live = {"kind": "live", "memnodes": [node.address], **PATIENT}
+        found = run(experiment("async_vamana", live, cluster=ONE), on_progress=stop)
+        assert [node.cpu_ticks()] == stopped_at
+        assert np.array_equal(found.ids, run(content).ids)
+        node.signal(signal.SIGCONT)
+        code, rest = node.end()
+        assert code == 0, rest
+        assert rest.endswith("memory node: closed\n")
+
+
+def test_a_memory_node_killed_in_the_middle_ends_the_run_with_its_name(tmp_path):
+    content = experiment("riftann", {"kind": "local"}, cluster=ONE)
+    with Served(tmp_path, content) as node:
+        driver = {"kind": "live", "memnodes": [node.address], "timeout": 10, "retry_cnt": 2, **PATIENT}
+        begin = []
+
+        def kill(done):
+            if done == 20:
+                node.kill()
+                begin.append(time.monotonic())
+
+        with pytest.raises(TransportError, match=rf"memory node 0 \({node.address}\), queue pair \d+, .*RETRY_EXC_ERR"):
+            run(experiment("riftann", driver, cluster=ONE), on_progress=kill)
+        assert time.monotonic() - begin[0] < 20
+
+
+def test_a_replica_goes_on_when_the_other_is_killed_in_the_middle(tmp_path):
+    content = experiment("remote_vamana", {"kind": "local"}, cluster=ONE)
+    with Served(tmp_path, content) as doomed, in_thread(content) as other:
+        driver = {
+            "kind": "live",
+            "memnodes": [doomed.address, other.address],
+            "replicas": 2,
+            "timeout": 10,
+            "retry_cnt": 2,
+            **PATIENT,
+        }
+        found = run(
+            experiment("remote_vamana", driver, cluster=ONE), on_progress=lambda done: done == 20 and doomed.kill()
+        )
+        assert np.array_equal(found.ids, run(content).ids)
+        assert found.queries["retried"].sum() > 0
+        assert all(doomed.address in failure for failure in found.facts["failures"])
+        assert found.facts["failures"]
+
+
+def test_another_index_is_found_out_in_the_handshake():
+    other = experiment("remote_vamana", {"kind": "local"}, cluster=ONE, index={"kind": "vamana", "R": 16, "L": 33})
+    with in_thread(other) as node:
+        live = {"kind": "live", "memnodes": [node.address], **PATIENT}
+        with pytest.raises(TransportError, match=rf"memory node {node.address} serves another index .*index_hash"):
+            run(experiment("remote_vamana", live, cluster=ONE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_thousand_queries_equal_the_local_driver(addresses, system):
+    live = {"kind": "live", "memnodes": addresses, "event_loops": 2, **PATIENT}
+    found = run(experiment(system, live, measured_queries=1000))
+    require_recall(system, found, run(experiment(system, {"kind": "local"}, measured_queries=1000)))
