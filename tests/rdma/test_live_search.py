@@ -49,7 +49,7 @@ def addresses():
 class Served(NodeProcess):
     """``riftsim memnode serve`` as a process."""
 
-    def __init__(self, folder, content, *arguments):
+    def __init__(self, folder, content):
         file = folder / f"memnode-{time.monotonic_ns()}.yaml"
         file.write_text(yaml.safe_dump(content))
         command = [
