@@ -52,18 +52,10 @@ class Served(NodeProcess):
     def __init__(self, folder, content):
         file = folder / f"memnode-{time.monotonic_ns()}.yaml"
         file.write_text(yaml.safe_dump(content))
-        command = [
-            sys.executable,
-            "-m",
-            "riftsim",
-            "memnode",
-            "serve",
-            str(file),
-            "--listen",
-            "127.0.0.1:0",
-            *arguments,
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = ["-m", "riftsim", "memnode", "serve", str(file), "--listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen(
+            [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         self.first_line = self.process.stdout.readline()
         self.address = self.first_line.split()[-1]
 
