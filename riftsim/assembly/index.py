@@ -166,7 +166,12 @@ def _codes(
 def _import(asked: IndexFileConfig, dataset: Dataset) -> ImportedIndex:
     dtype = dataset.base.dtype
     if asked.format == "diskann_disk":
-        imported = read_disk_index(asked.path, dtype).index
+        disk = read_disk_index(asked.path, dtype)
+        if disk.entry_rows is not None and len(disk.entry_rows) > 1:
+            raise ConfigError(
+                f"index.path: {asked.path} is a sharded build with {len(disk.entry_rows)} entry points; expected one"
+            )
+        imported = disk.index
     elif asked.format == "diskann":
         imported = read_memory_index(asked.path, dtype, dataset.metric)
     elif asked.format == "hnswlib":

@@ -145,6 +145,13 @@ def read_metadata(path: str | os.PathLike) -> tuple[np.dtype, str, int, int] | N
     return dtype, metric, rows, d
 
 
+def write_metadata(path: str | os.PathLike, dtype: np.dtype, metric: str, rows: int, d: int) -> None:
+    """Write ``p_metadata.bin`` of the index at ``path``, atomically; arguments as ``read_metadata`` returns them."""
+    fields = (DTYPES.index(np.dtype(dtype)), METRICS.index(metric), rows, d)
+    with atomic_write(_metadata_path(path)) as partial:
+        partial.write_bytes(np.array(fields, "<u8").tobytes())
+
+
 def write_memory_index(
     path: str | os.PathLike,
     graph: Graph,
@@ -197,9 +204,7 @@ def write_memory_index(
         if column is not None:
             with atomic_write(_beside(path, suffix)) as partial, partial.open("wb") as handle:
                 write_matrix(handle, np.asarray(column).astype("<u4")[:, None])
-    fields = (DTYPES.index(vectors.dtype), METRICS.index(metric), graph.n - frozen, vectors.shape[1])
-    with atomic_write(_metadata_path(path)) as partial:
-        partial.write_bytes(np.array(fields, "<u8").tobytes())
+    write_metadata(path, vectors.dtype, metric, graph.n - frozen, vectors.shape[1])
     with atomic_write(path) as partial, partial.open("wb") as handle:
         handle.write(np.array([size], "<u8").tobytes())
         handle.write(np.array([graph.degrees.max(), graph.start], "<u4").tobytes())

@@ -1,10 +1,12 @@
 """A search beside a cache of records: reads of cached nodes are served from local memory, at once."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from riftsim.kernels import query as q
 from riftsim.search.eager import EagerSearch
-from riftsim.search.messages import Answer, Step, Work
+from riftsim.search.messages import Answer, ReadRequest, Step, Work
 from riftsim.search.rounds import RoundSearch
 
 _READS = {q.READ_RECORD: "reads_record", q.READ_VECTOR: "reads_vector", q.READ_ADJACENCY: "reads_adjacency"}
@@ -31,6 +33,8 @@ class CachedSearch:
         self._local: dict[str, int] = {}
         """Counts of the inner search that were local."""
         self._chains = 0
+        self._copy: Callable[[ReadRequest], None] | None = None
+        """Brings a cached record to where the search looks for it."""
         self._unworked = 0
         """Exact distances of local reads that the inner search has not computed yet."""
         if isinstance(inner, EagerSearch):
@@ -40,6 +44,23 @@ class CachedSearch:
     def state_bytes(self) -> int:
         """Bytes of per-query state."""
         return self._inner.state_bytes
+
+    @property
+    def landing_slots(self) -> int:
+        """Places that the reads of one query need."""
+        return self._inner.landing_slots
+
+    def land_in(self, buffer: np.ndarray, first_bytes: int, slot_bytes: int, within=lambda _: 0) -> None:
+        """Take in records from a buffer, as of ``GraphSearch.land_in``; cached ones are copied there when asked for."""
+        region, slots, inner = self._inner.index.region, self._inner.landing_slots, self._inner
+
+        def copy(request: ReadRequest) -> None:
+            start = first_bytes + request.tag % slots * slot_bytes + within(request.offset_bytes)
+            source = int(inner.index.region_bases[request.memory_node]) + request.offset_bytes
+            buffer[start : start + request.length_bytes] = region[source : source + request.length_bytes]
+
+        self._copy = copy
+        self._inner.land_in(buffer, first_bytes, slot_bytes, within)
 
     def start(self, query_index: int) -> Step:
         """Begin the search of one evaluated query."""
@@ -78,6 +99,8 @@ class CachedSearch:
             for request in local:
                 self._local[_READS[request.kind]] += 1
                 self._local["bytes_read"] += request.length_bytes
+                if self._copy:
+                    self._copy(request)
             self._unworked += sum(request.kind != q.READ_ADJACENCY for request in local)
             step = self._inner.receive([request.tag for request in local], [])
             work = Work(*(a + b for a, b in zip(work, self._priced(step.work), strict=True)))

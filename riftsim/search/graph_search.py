@@ -88,7 +88,7 @@ class GraphSearch:
         self._query = queries[0]
         self._true_ids = true_ids
         self._starts: dict[int, int] = {}
-        self._landing: tuple[int, int] | None = None
+        self._landing: tuple[int, int, Callable[[int], int]] | None = None
         self._growth: Callable[[], AbstractContextManager] = nullcontext
         self._index_handle = index_handle(index)
         self._set_state(
@@ -139,7 +139,9 @@ class GraphSearch:
         """Places that the reads of one query need where records land away from the memory nodes' own regions."""
         return len(self._state.flight_tags)
 
-    def land_in(self, buffer: np.ndarray, first_bytes: int, slot_bytes: int) -> None:
+    def land_in(
+        self, buffer: np.ndarray, first_bytes: int, slot_bytes: int, within: Callable[[int], int] = lambda _: 0
+    ) -> None:
         """Take in records from a buffer that reads are copied to, not from the memory nodes' own regions.
 
         A read lands in the slot of its tag modulo ``landing_slots``, which is its own until it was taken in.
@@ -152,8 +154,10 @@ class GraphSearch:
             Where the slots of this search begin in it.
         slot_bytes : int
             From one slot to the next.
+        within : callable
+            Where in its slot a record begins, by its place in the memory node's region, where more than it is read.
         """
-        self._landing = first_bytes, slot_bytes
+        self._landing = first_bytes, slot_bytes, within
         self._index = self._index._replace(region=buffer)
         self._index_handle = index_handle(self._index)
 
@@ -228,8 +232,8 @@ class GraphSearch:
             if self._landing is None:
                 start = int(self._index.region_bases[memory_node]) + offset
             else:
-                first_bytes, slot_bytes = self._landing
-                start = first_bytes + tag % self.landing_slots * slot_bytes
+                first_bytes, slot_bytes, within = self._landing
+                start = first_bytes + tag % self.landing_slots * slot_bytes + within(offset)
             self._starts[tag] = start
             requests.append(ReadRequest(tag, node, kind, memory_node, offset, length))
         return tuple(requests)

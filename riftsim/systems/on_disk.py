@@ -37,11 +37,12 @@ def disk_system(
     memory_items, facts : dict
         As in ``System``.
     """
-    layout = SectorLayout(context.remote.vector_bytes + 4 + 4 * context.remote.degree)
+    remote = context.remote
+    layout = SectorLayout(remote.vector_bytes + 4 + 4 * remote.degree)
     profile = load_ssd_profile(drive)
     return System(
         name,
-        lambda: SectorSearch(new_search(), layout),
+        lambda: SectorSearch(new_search(), layout, len(context.vectors), context.vectors.dtype, remote.vector_bytes),
         state_bytes=search_bytes + buffers * layout.span_bytes,
         memory_items=memory_items,
         cluster_changes={"drive": profile},

@@ -1,0 +1,48 @@
+"""Measuring a drive, and making a profile of what was measured."""
+
+import numpy as np
+import pytest
+
+from riftsim.errors import TransportError
+from riftsim.storage.measure import DepthRow, DriveMeasurement, measure_drive, measured_profile
+from riftsim.storage.profile import make_ssd_profile
+
+
+def test_a_file_is_measured_at_every_depth(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(9 << 20))
+    found = measure_drive(path, depths=(1, 4), reads=200, direct=False)  # a folder of tests may have no direct reads
+    assert [row.depth for row in found.rows] == [1, 4]
+    for row in found.rows:
+        assert 0 < row.p50_us <= row.p99_us
+        assert 0 < row.reads_per_s <= 1.05 * row.depth * 1e6 / row.mean_us
+    assert found.long_read_gbps > 0
+    profile = make_ssd_profile(measured_profile(found, "mine"))
+    assert profile.name == "mine"
+
+
+@pytest.mark.parametrize(("size", "message"), [(1000, "1000 bytes, expected at least 8388608"), (None, "cannot be")])
+def test_a_file_that_cannot_be_measured_is_named(tmp_path, size, message):
+    path = tmp_path / "file"
+    if size:
+        path.write_bytes(bytes(size))
+    with pytest.raises(TransportError, match=message) as refused:
+        measure_drive(path)
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("units", [1, 6, 48])
+def test_the_profile_recovers_a_drive_from_its_rates(units):
+    """Rates as of a closed network of so many units of 40 us, a controller of 500,000 reads/s and 100 us at depth 1."""
+    depths = np.array([1, 2, 4, 8, 16, 32, 64])
+    rates = np.minimum(depths * units / (depths + units - 1) / 98.0e-6, 500_000)
+    rows = [
+        DepthRow(int(depth), depth / rate * 1e6, 101.0, 200.0, float(rate))
+        for depth, rate in zip(depths, rates, strict=True)
+    ]
+    file = measured_profile(DriveMeasurement("/somewhere/file", True, rows, 30.0), "mine")
+    profile = make_ssd_profile(file)
+    assert profile.unloaded_ps() / 1e6 == pytest.approx(100, rel=0.01)
+    assert abs(profile.units - units) <= max(1, 0.15 * units)
+    assert profile.command_ps == pytest.approx(1e12 / max(rates), rel=0.01)
+    assert "random reads of 4 KiB of file, direct" in file.device.read_ns.source
