@@ -32,6 +32,9 @@ from riftsim.systems.context import System
 from riftsim.transport.port import ReadPort
 from riftsim.workload.datasets import Dataset
 
+_LIVE_CHANGES = {"budget", "balancing"}
+"""What a system may set of a live compute node."""
+
 
 def search_live(
     config: ExperimentConfig,
@@ -54,7 +57,6 @@ def search_live(
         signal_last_only=cluster.signalling == "last",
         deadline_s=driver.deadline_s,
     )
-    changes = {name: system.cluster_changes[name] for name in ("budget", "balancing") if name in system.cluster_changes}
 
     def connect(slots: int, slot_bytes: int) -> ReadPort:
         def accept(descriptors: list[Descriptor]) -> list[int]:
@@ -63,7 +65,7 @@ def search_live(
         return VerbsPort(driver.memnodes, accept, slots, slot_bytes, settings)
 
     run = run_live(
-        replace(node, **changes),
+        replace(node, **system.cluster_changes),
         connect,
         system.new_program if log is None else lambda: log.recorded(system.new_program()),
         record_bytes=region.layout.record_bytes,
@@ -88,8 +90,11 @@ def ready_for_live(system: System) -> None:
         Names the system and why.
     """
     program = system.new_program()
+    simulated = system.cluster_changes.keys() - _LIVE_CHANGES
     if system.local_index:
         reason = "searches an index in local memory and reads nothing"
+    elif simulated:
+        reason = f"needs what only the simulation has ({', '.join(sorted(simulated))})"
     elif not hasattr(program, "land_in"):
         reason = "does not take records from a landing buffer (land_in)"
     else:
