@@ -2,12 +2,12 @@
 
     python scripts/orderings_table.py [--set dataset.name=sift-photos-100k ...] [--data-dir DIR] [--packs 2 4 8 16]
 
-Prints a table in Markdown: for each ordering and size of a pack, the share of the nodes that come with a visited one
-which the same query visits too.
+Prints a table in Markdown for each list size of the experiment, which share one graph: for each ordering and size of a
+pack, the share of the nodes that come with a visited one which the same query visits too.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +15,14 @@ import numpy as np
 from riftsim.assembly.visits import visited_nodes
 from riftsim.config.sweep import load_experiment
 from riftsim.index import orderings
+from riftsim.index.graph import Graph
 from riftsim.rng import stream
 
 EXPERIMENT = Path(__file__).resolve().parents[1] / "experiments/orderings/experiment.yaml"
 
 
-def table(graph, visited: list[np.ndarray], packs: list[int]) -> str:
-    """The rows of every ordering over the sizes of packs."""
+def packings(graph: Graph, packs: list[int]) -> Iterator[tuple[str, int, np.ndarray]]:
+    """Name, size of a pack and packs of every ordering of a graph."""
     starts, others = orderings.both_ways(graph)
     n = len(graph.degrees)
     makers: dict[str, Callable[[int], np.ndarray]] = {
@@ -32,13 +33,15 @@ def table(graph, visited: list[np.ndarray], packs: list[int]) -> str:
         "Starling": lambda pack: orderings.starling(starts, others, pack),
         "label propagation": lambda pack: orderings.label_propagation(starts, others, pack),
     }
-    lines = ["| ordering | " + " | ".join(f"{pack} nodes" for pack in packs) + " |", "|---" * (len(packs) + 1) + "|"]
     for name, make in makers.items():
-        cells = []
         for pack in packs:
-            hits, came = orderings.visit_hits(make(pack), visited)
-            cells.append(f"{hits / came:.4f}" if came else "-")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+            yield name, pack, make(pack)
+
+
+def table(rates: dict[str, dict[int, float]], packs: list[int]) -> str:
+    """A row per ordering, a column per size of a pack."""
+    lines = ["| ordering | " + " | ".join(f"{pack} nodes" for pack in packs) + " |", "|---" * (len(packs) + 1) + "|"]
+    lines += [f"| {name} | " + " | ".join(f"{row[pack]:.4f}" for pack in packs) + " |" for name, row in rates.items()]
     return "\n".join(lines)
 
 
@@ -49,12 +52,17 @@ def main() -> None:
     parser.add_argument("--data-dir", default=None)
     parser.add_argument("--packs", type=int, nargs="+", default=[2, 4, 8, 16])
     arguments = parser.parse_args()
-    for point in load_experiment(EXPERIMENT, arguments.set).points:
-        index, visited = visited_nodes(point.config, data_dir=arguments.data_dir)
+    points = [point.config for point in load_experiment(EXPERIMENT, arguments.set).points]
+    searched = [visited_nodes(config, data_dir=arguments.data_dir) for config in points]
+    rates: list[dict[str, dict[int, float]]] = [{} for _ in points]
+    for name, pack, part in packings(searched[0][0].graph, arguments.packs):
+        for row, (_, visited) in zip(rates, searched, strict=True):
+            hits, came = orderings.visit_hits(part, visited)
+            row.setdefault(name, {})[pack] = hits / came
+    for config, row, (index, visited) in zip(points, rates, searched, strict=True):
         mean = np.mean([len(nodes) for nodes in visited])
-        shown = f"L={point.config.search.L}, {mean:.1f} visits of {len(index.vectors)} nodes in the mean"
-        print(f"{point.config.dataset.name}, {shown}, {len(visited)} queries\n")
-        print(table(index.graph, visited, arguments.packs) + "\n", flush=True)
+        shown = f"L={config.search.L}, {mean:.1f} visits of {len(index.vectors)} nodes in the mean"
+        print(f"{config.dataset.name}, {shown}, {len(visited)} queries\n\n{table(row, arguments.packs)}\n")
 
 
 if __name__ == "__main__":
