@@ -81,7 +81,7 @@ class MemorySideSearch(GraphSearch):
             return Step(Work(), done=True)
         compact = int(self._state.numbers[q.UNFINISHED])
         survivors = self._growing(prune, self._index_handle, self._query)
-        return self._call(Work(compact=compact, merged=compact), survivors)
+        return self._call(Work(compact=compact), survivors)
 
     def retry(self, reads: list[int]) -> Step:
         """Never called: a call that failed has been served or not, which the compute node cannot know."""
@@ -102,11 +102,10 @@ class MemorySideSearch(GraphSearch):
         self._over = expanded == 0
         unseen = int(self._state.numbers[q.UNFINISHED])
         reply = len(self._state.results) * _RESULT_BYTES if self._over else unseen * _NEIGHBOR_BYTES
-        # An adjacency list is a row at a random place of the memory node's memory, as a vector is.
-        path = Work(merged=survivors, insertions=insertions, lists=lists, neighbors=neighbors, local_exact=lists)
+        path = Work(merged=survivors, insertions=insertions, lists=lists, neighbors=neighbors)
         rerank = Work(local_exact=exact)
         if self._over:  # the results are the reply
-            path, rerank = path._replace(local_exact=lists + exact), Work()
+            path, rerank = path._replace(local_exact=exact), Work()
         self._tag += 1
         self._open = True
         call = CallRequest(

@@ -175,8 +175,8 @@ class SpeculativeSearch(GraphSearch):
         self._growing(take_in, self._index_handle, self._query, tags, starts, 1)
         now = self._state.numbers[WORK].tolist()
         lists, neighbors, compact, exact, insertions = (b - a for a, b in zip(before, now, strict=True))
-        # Picking compares every new neighbour with the nearest so far: what refusing it from a full list would take.
-        urgent = Work(lists=lists, neighbors=neighbors, compact=compact, merged=compact if self._split_update else 0)
+        # The price of a compact distance includes comparing it, here with the nearest so far.
+        urgent = Work(lists=lists, neighbors=neighbors, compact=compact)
         rest = Work(insertions=insertions, **{"local_exact" if self._is_local(node) else "exact": exact})
         return (urgent, rest) if self._split_update else (_sum(urgent, rest), Work())
 
