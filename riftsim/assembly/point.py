@@ -11,6 +11,7 @@ import numpy as np
 
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.cache import with_record_cache
+from riftsim.assembly.disk import search_on_disk
 from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
 from riftsim.assembly.live import ready_for_live, search_live
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
@@ -18,7 +19,7 @@ from riftsim.assembly.system import build_system, charge_memory, lay_out, search
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.replay import run_replay
 from riftsim.computenode.drivers.sim import SimulatedCluster
-from riftsim.config.schema import ClosedLoad, ExperimentConfig, LiveDriver, LocalDriver, ReplayDriver
+from riftsim.config.schema import ClosedLoad, ExperimentConfig, FileDriver, LiveDriver, LocalDriver, ReplayDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
 from riftsim.results.trace import Trace, trace_of
@@ -89,7 +90,7 @@ def compile_kernels(
     config: ExperimentConfig, *, data_dir: str | Path | None = None, artifacts: ArtifactStore | None = None
 ) -> None:
     """Have every kernel of a configuration compiled, by running one query of it."""
-    with_nodes = isinstance(config.driver, LiveDriver | ReplayDriver)
+    with_nodes = isinstance(config.driver, LiveDriver | ReplayDriver | FileDriver)
     one = msgspec.structs.replace(
         config,
         driver=LocalDriver() if with_nodes else config.driver,
@@ -160,6 +161,9 @@ def run_point(
     else:
         if isinstance(driver, LiveDriver):
             simulated = search_live(config, dataset, index, region, system, on_progress)
+        elif isinstance(driver, FileDriver):
+            simulated = search_on_disk(config, dataset, index, region, system, store, on_progress)
+            facts["system"].pop("drive")  # the profile of one that is not used
         else:
             simulated = simulate(config, dataset, index, region, system, on_progress, alter)
         order = np.array([run.query for run in simulated.runs])

@@ -10,6 +10,7 @@ from riftsim.config.schema import (
     ClosedLoad,
     DiskAnnConfig,
     ExperimentConfig,
+    FileDriver,
     LiveDriver,
     LocalDriver,
     PipeAnnConfig,
@@ -88,6 +89,12 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
         if config.cluster.record_cache.kind != "none":
             kind = config.cluster.record_cache.kind
             yield ("cluster", "record_cache", "kind"), f"found '{kind}', expected 'none' with system '{system}'"
+        if isinstance(config.driver, LiveDriver | ReplayDriver):
+            found = config.driver.__struct_config__.tag
+            yield ("driver", "kind"), f"found '{found}' with system '{system}', which reads a drive; expected 'file'"
+    elif isinstance(config.driver, FileDriver):
+        found = f"found '{config.system.__struct_config__.tag}' with driver 'file'"
+        yield ("system", "kind"), f"{found}, which reads an index on a drive; expected 'diskann' or 'pipeann'"
 
 
 def _load(config: ExperimentConfig) -> Iterator[Problem]:
@@ -98,7 +105,7 @@ def _load(config: ExperimentConfig) -> Iterator[Problem]:
 
 def _live(config: ExperimentConfig) -> Iterator[Problem]:
     driver, cluster = config.driver, config.cluster
-    if not isinstance(driver, LiveDriver | ReplayDriver):
+    if not isinstance(driver, LiveDriver | ReplayDriver | FileDriver):
         return
     kind = driver.__struct_config__.tag
     if cluster.record_cache.kind != "none":

@@ -505,7 +505,24 @@ class ReplayDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="repl
     """The Parquet file that a live run wrote (`driver.record`)."""
 
 
-DriverConfig = LocalDriver | SimDriver | LiveDriver | ReplayDriver
+class FileDriver(Block, kw_only=True, frozen=True, tag_field="kind", tag="file"):
+    """Real reads of sectors of the index's file on a local disk, for the systems whose records lie on an SSD."""
+
+    folder: str | None = None
+    """Where that file is written, unless `index` is one (default: the cache)."""
+    readers: Annotated[int, Meta(ge=1, le=1024)] = 32
+    """Threads that read, per event loop: most reads that the disk has at once."""
+    queue_depth: Positive = 64
+    """Reads that may wait for one of them."""
+    direct: bool = True
+    """Read past the page cache; without, what is measured is memory."""
+    event_loops: Positive = 1
+    """Threads that drive queries, each with its own readers; queries in flight are dealt over them."""
+    deadline_s: Annotated[float, Meta(gt=0.0)] = 60.0
+    """A query that takes longer is an error."""
+
+
+DriverConfig = LocalDriver | SimDriver | LiveDriver | ReplayDriver | FileDriver
 
 
 class PlotConfig(Block, kw_only=True, frozen=True):

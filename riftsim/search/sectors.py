@@ -125,4 +125,4 @@ class SectorSearch:
     def _refuse(self, row: int, found: str, expected: str) -> None:
         layout = self._layout
         at = layout.sector_at(row) + layout.within(row)
-        raise IndexFileError(f"disk index: byte {at}: record of row {row}: found {found}, expected {expected}")
+        raise IndexFileError(f"byte {at}: record of row {row}: found {found}, expected {expected}")

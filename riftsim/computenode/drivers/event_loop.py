@@ -96,6 +96,8 @@ class EventLoop:
         self._free = list(range(len(programs)))[::-1]
         self._runs: dict[int, QueryRun] = {}
         """By slot."""
+        self._resuming: list[int] = []
+        """Slots whose queries go on whether or not something completes."""
         self._tags: dict[int, int] = {}
         """Tag of the read in each landing slot that is in use."""
         self._collected = np.zeros((_COLLECTED_AT_ONCE, QUEUE_COLUMNS), np.int64)
@@ -177,7 +179,7 @@ class EventLoop:
         tasks = self._pool.collect(self._number, self._collected) if self._pool else []
         after_ps = self._now_ps()
         self.costs.polls += 1
-        if not completed and not lost and not tasks:
+        if not completed and not lost and not tasks and not self._resuming:
             self.costs.empty_polls += 1
             self.costs.empty_polling_ns += (after_ps - before_ps) // PS_PER_NS
             return False
@@ -189,6 +191,9 @@ class EventLoop:
             seen.setdefault(slot - self._first_slot, ([], [], []))[1].append(number)
         for landed in lost:
             seen.setdefault(landed // self._landing_slots, ([], [], []))[2].append(self._tags.pop(landed))
+        for slot in self._resuming:
+            seen.setdefault(slot, ([], [], []))
+        resumed, self._resuming = set(self._resuming), []
         share_ps = (after_ps - before_ps) // len(seen)
         for slot, (reads, evaluated, failed) in seen.items():
             run = self._runs[slot]
@@ -197,7 +202,7 @@ class EventLoop:
             run.leave_idle(begin_ps - share_ps)
             if failed:
                 begin_ps = self._carry_out(run, run.program.retry(failed), begin_ps)
-            if reads or evaluated:
+            if reads or evaluated or slot in resumed:
                 self._carry_out(run, run.program.receive(reads, evaluated), begin_ps)
         return True
 
@@ -225,6 +230,8 @@ class EventLoop:
             raise ProtocolError(f"query {run.query} calls a memory node, but these only let their memory be read")
         if step.then is not None:
             return self._carry_out(run, step.then, now_ps)
+        if step.resume:
+            self._resuming.append(run.slot)
         if step.done:
             self._finish(run)
         return now_ps
