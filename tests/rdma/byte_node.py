@@ -1,4 +1,4 @@
-"""A memory node of bytes that follow from their place, as a process: ``python byte_node.py BYTES``."""
+"""A memory node of bytes that follow from their place, as a process: ``python byte_node.py BYTES [HOST:PORT]``."""
 
 import sys
 
@@ -14,8 +14,9 @@ def pattern(size: int) -> np.ndarray:
 
 
 def main() -> None:
-    """Serve on a free port of the loopback; the first line says which."""
-    node = MemoryNode(pattern(int(sys.argv[1])), {"bytes": "pattern"}, MemoryNodeSettings(listen="127.0.0.1:0"))
+    """Serve, by default on a free port of the loopback; the first line says which."""
+    listen = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1:0"
+    node = MemoryNode(pattern(int(sys.argv[1])), {"bytes": "pattern"}, MemoryNodeSettings(listen=listen))
     node.stop_on_signals()
     print(node.address, flush=True)
     node.serve(lambda text: print(text, flush=True))

@@ -88,3 +88,16 @@ def test_two_machines_and_the_power_cut_of_one(tmp_path):
     assert answer.stdout.split("\n") == ["reached from compute", "read", "lost", ""], answer.stderr
     assert "memory node: here" in answer.stderr
     assert answer.returncode == 0
+
+
+def test_a_compute_node_notices_that_the_memory_node_s_machine_has_lost_its_power():
+    memory_node = f"{sys.executable} tests/rdma/byte_node.py 65536 0.0.0.0:7471"
+    tests = ["-m", "pytest", "-p", "no:cacheprovider", "tests/rdma/test_two_machines.py"]
+    answer = subprocess.run(
+        [RUNNER, "--nodes", "2", "--memory-node", memory_node, "--", sys.executable, *tests],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "." in answer.stdout.split()[0], "it ran and was not skipped"
