@@ -180,32 +180,47 @@ class Lab:
     # ------------------------------------------------------------ matching
 
     def matched(
-        self, experiment: str, dataset: str | Mapping[str, Any], recall: float, **settings: Any
-    ) -> tuple[int, float]:
-        """Return the smallest L at which a configuration reaches a recall, and the recall there.
+        self,
+        experiment: str,
+        dataset: str | Mapping[str, Any],
+        target: float,
+        *,
+        of: str | Callable[[Run], float] = "recall",
+        key: str = "search.L",
+        least: int = 10,
+        most: int = _LONGEST,
+        **settings: Any,
+    ) -> int:
+        """Return the smallest L at which a configuration reaches a recall, or another number that grows.
 
         Parameters
         ----------
         experiment, dataset
             As in `runs`.
-        recall : float
+        target : float
+        of : str or callable
+            Metric that has to reach it, or a number of a run.
+        key : str
+            Dotted key of the integer that is looked for.
+        least, most : int
+            Its bounds.
         **settings
             As in `runs`; all that remains of the sweep is the mean over its seeds.
-        """
-        return self._smallest("recall", recall, experiment, dataset, settings)
 
-    def _smallest(
-        self, metric: str, target: float, experiment: str, dataset: str | Mapping[str, Any], settings: dict[str, Any]
-    ) -> tuple[int, float]:
+        Raises
+        ------
+        NotMeasured
+            A run is missing or failed, or not even the largest integer reaches the target.
+        """
+
         def value_at(size: int) -> float:
-            runs = self.runs(experiment, dataset, search__L=size, **settings)
-            return float(np.mean([run.metrics([metric])[metric] for run in runs]))
+            runs = self.runs(experiment, dataset, **{key: size}, **settings)
+            return float(np.mean([run.metrics([of])[of] if isinstance(of, str) else of(run) for run in runs]))
 
         try:
-            size = smallest_list(value_at, target, 10, _LONGEST)
+            return smallest_list(value_at, target, least, most)
         except ResultsError as error:
             raise NotMeasured(str(error)) from None
-        return size, value_at(size)
 
     def point(self, dataset: str | Mapping[str, Any], name: str) -> int:
         """Return the L of an operating point of sections 4.4 to 4.8.
@@ -217,8 +232,8 @@ class Lab:
         settings = {"system__verification": rules.get(name, {"kind": "verify-all"}), "dataset__split_seed": 0}
         if name == "work":
             settings["dataset__queries"] = min(200, self.level.queries)
-            return self._smallest("expansions", EXPANSIONS, "operating_points", dataset, settings)[0]
-        return self._smallest("recall", float(name), "operating_points", dataset, settings)[0]
+            return self.matched("operating_points", dataset, EXPANSIONS, of="expansions", **settings)
+        return self.matched("operating_points", dataset, float(name), **settings)
 
     def on(self, dataset: str, point: str) -> str:
         """Say what a measurement was matched on."""

@@ -89,7 +89,7 @@ def _at_recall(lab: Lab, dataset: dict[str, Any], recall: float, system: dict[st
     """Return the run of a system of section 2 at its smallest L; what it searches does not depend on the hardware."""
     settings = {"system": system, "measured_queries": lab.level.queries, "load__concurrency": 32}
     settings["codes"] = {"kind": "pq", "bytes": 64}
-    L, _ = lab.matched(EXPERIMENT, dataset, recall, **settings)
+    L = lab.matched(EXPERIMENT, dataset, recall, **settings)
     if hardware is not None:
         settings["hardware"] = hardware
     return lab.runs(EXPERIMENT, dataset, search__L=L, **settings).runs[0]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import riftsim.reproduction.sections  # noqa: F401 (fills MEASURES)
-from riftsim.errors import ConfigError
+from riftsim.errors import ConfigError, ResultsError
 from riftsim.files import atomic_write
 from riftsim.reproduction.claims import Claim
 from riftsim.reproduction.lab import Lab, NotMeasured
@@ -87,7 +87,7 @@ def _measured(lab: Lab, claim: Claim) -> list[Ours] | Missing:
     try:
         ours = list(MEASURES[claim.id].function(lab))
         return [_with_place(lab, claim, one) for one in ours]
-    except NotMeasured as reason:
+    except (NotMeasured, ResultsError) as reason:
         return Missing(str(reason))
 
 

@@ -57,7 +57,7 @@ def _system(experiment: str, kind: str, recall: float, **settings: Any) -> Calla
 
     def run(lab: Lab, hardware: str) -> Run:
         own = {"system": block(lab, experiment, kind), "measured_queries": lab.level.queries, **settings}
-        L, _ = lab.matched(experiment, "SIFT", recall, dataset__split_seed=0, **own)
+        L = lab.matched(experiment, "SIFT", recall, dataset__split_seed=0, **own)
         return lab.runs(experiment, "SIFT", hardware=hardware, dataset__split_seed=0, search__L=L, **own).runs[0]
 
     return run

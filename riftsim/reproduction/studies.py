@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from riftsim.config.document import BUNDLED
 from riftsim.config.sweep import load_experiment
-from riftsim.errors import ResultsError, RiftsimError
+from riftsim.errors import RiftsimError
 from riftsim.reproduction.groups import by, by_gate
 from riftsim.reproduction.lab import Lab, NotMeasured
-from riftsim.reproduction.matching import smallest_list
 from riftsim.results.store import Run
 from riftsim.workload.spec import read_spec
 
@@ -25,6 +22,8 @@ KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW
 
 IN_FLIGHT = {"riftann": 22, "distvs": 45}
 """Queries in flight that follow from latency x throughput of the paper; 32 threads of all others have one each."""
+
+_SLOW = ("distvs", "pipeann", "diskann")
 
 _MOST_ROUTED = 64
 """Partitions; matching looks no further."""
@@ -68,12 +67,14 @@ def repeated(lab: Lab, experiment: str, dataset: str | Mapping[str, Any], **sett
 def at_recall(lab: Lab, experiment: str, dataset: str, recall: float, **settings: Any) -> list[Run]:
     """Return the runs of one configuration at the smallest L that reaches a recall on the first split, over splits."""
     settings = {"measured_queries": lab.level.queries, **settings}
-    L, _ = lab.matched(experiment, dataset, recall, dataset__split_seed=lab.level.seeds[0], **settings)
+    L = lab.matched(experiment, dataset, recall, dataset__split_seed=lab.level.seeds[0], **settings)
     return repeated(lab, experiment, dataset, search__L=L, **settings)
 
 
 def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> list[Run]:
-    """Return the runs of a system of figures 8 and 9 at a recall.
+    """Return the runs of a system of figures 8 and 9 at a recall: at its smallest L, or of d-HNSW, with the fewest
+    partitions. Systems that read disks or call memory nodes have one split and the fewer queries of the level: only the
+    SimPy engine runs them.
 
     Raises
     ------
@@ -82,8 +83,25 @@ def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> list[Run]
     """
     if kind == KINDS["d-HNSW"]:
         return partitioned(lab, dataset, recall)
-    concurrency = IN_FLIGHT.get(kind, 32)
-    return at_recall(lab, SYSTEMS, dataset, recall, system=block(lab, SYSTEMS, kind), load__concurrency=concurrency)
+    settings = {"system": block(lab, SYSTEMS, kind), "load__concurrency": IN_FLIGHT.get(kind, 32)}
+    if kind not in _SLOW:
+        return at_recall(lab, SYSTEMS, dataset, recall, **settings)
+    settings |= _few(lab)
+    L = lab.matched(SYSTEMS, dataset, recall, **settings)
+    return list(lab.runs(SYSTEMS, dataset, search__L=L, **settings))
+
+
+def beside(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> tuple[list[Run], list[Run]]:
+    """Return the runs of RiftANN and those of another system at a recall, over the same queries."""
+    other, own = system(lab, dataset, kind, recall), system(lab, dataset, "riftann", recall)
+    if kind not in _SLOW:
+        return own, other
+    settings = {"system": block(lab, SYSTEMS, "riftann"), "load__concurrency": IN_FLIGHT["riftann"], **_few(lab)}
+    return list(lab.runs(SYSTEMS, dataset, search__L=own[0].parameters["search.L"], **settings)), other
+
+
+def _few(lab: Lab) -> dict[str, Any]:
+    return {"measured_queries": lab.level.work_queries, "dataset__split_seed": lab.level.seeds[0]}
 
 
 def partitioned(lab: Lab, dataset: str, recall: float) -> list[Run]:
@@ -95,14 +113,8 @@ def partitioned(lab: Lab, dataset: str, recall: float) -> list[Run]:
     n = chosen.get("dataset.n") or read_spec(BUNDLED / "datasets" / f"{chosen['dataset.name']}.yaml").n
     settings = {"measured_queries": lab.level.queries, "cluster__memory_budget_gb": 240e-9 * n}
 
-    def recall_at(routed: int) -> float:
-        runs = lab.runs("d_hnsw", dataset, system__routed=routed, dataset__split_seed=lab.level.seeds[0], **settings)
-        return float(np.mean([run.metrics(["recall"])["recall"] for run in runs]))
-
-    try:
-        routed = smallest_list(recall_at, recall, 1, _MOST_ROUTED)
-    except ResultsError as error:
-        raise NotMeasured(f"d_hnsw: {error}") from None
+    first = {**settings, "dataset__split_seed": lab.level.seeds[0]}
+    routed = lab.matched("d_hnsw", dataset, recall, key="system.routed", least=1, most=_MOST_ROUTED, **first)
     return repeated(lab, "d_hnsw", dataset, system__routed=routed, **settings)
 
 

@@ -109,7 +109,7 @@ def climbs(lab: Lab) -> list[Order]:
 
 def _by_degree(lab: Lab, degree: int) -> list[Run]:
     settings = {"index__R": degree, "dataset__split_seed": 0}
-    L, _ = lab.matched("reads_per_degree", "SIFT", 0.95, **settings)
+    L = lab.matched("reads_per_degree", "SIFT", 0.95, **settings)
     return list(lab.runs("reads_per_degree", "SIFT", search__L=L, **settings))
 
 
@@ -168,7 +168,7 @@ def evaluation_share(lab: Lab) -> list[Value]:
 
 def _delayed(lab: Lab, delayed: bool) -> list[Run]:
     undelayed = {"kind": "one_hop_delay", "beam_width": 8, "delayed": False}
-    L, _ = lab.matched("one_hop_delay", "SIFT", 0.9947, system=undelayed, dataset__split_seed=0)
+    L = lab.matched("one_hop_delay", "SIFT", 0.9947, system=undelayed, dataset__split_seed=0)
     system = {"kind": "one_hop_delay", "beam_width": 8} if delayed else undelayed
     return repeated(lab, "one_hop_delay", "SIFT", search__L=L, system=system)
 
@@ -190,7 +190,7 @@ def evaluation_over_fetching(lab: Lab) -> list[Value]:
     """Least and most over sets, beam widths and queries in flight."""
     found: list[Value] = []
     for dataset in lab.sets():
-        L, _ = lab.matched(
+        L = lab.matched(
             "fig03_evaluation_share",
             dataset,
             0.95,

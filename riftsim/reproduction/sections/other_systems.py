@@ -22,7 +22,7 @@ _PACK = 4
 def _distvs(lab: Lab, threads: int, memory_threads: int) -> list[Run]:
     """The runs of DistVS with so many threads in all, and of these at the memory node."""
     settings = {"cluster__threads": threads, "system__memory_threads": memory_threads}
-    return repeated(lab, _DISTVS, "SIFT", measured_queries=lab.level.queries, **settings)
+    return repeated(lab, _DISTVS, "SIFT", measured_queries=lab.level.work_queries, **settings)
 
 
 @measures("M18", _DISTVS)

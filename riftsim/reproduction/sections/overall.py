@@ -8,6 +8,7 @@ from riftsim.reproduction.measuring import (
     above,
     every,
     exactly,
+    inverse,
     measures,
     metric,
     negative,
@@ -17,7 +18,7 @@ from riftsim.reproduction.measuring import (
 )
 from riftsim.reproduction.scale import at_scale
 from riftsim.reproduction.scoring import Missing, Order, Ours, Value
-from riftsim.reproduction.studies import KINDS, SYSTEMS, system
+from riftsim.reproduction.studies import KINDS, SYSTEMS, beside, system
 
 CODE_BYTES = 20
 GB = 1e9
@@ -62,11 +63,11 @@ def throughput_spacev(lab: Lab) -> list[Value]:
 
 
 def _latency_over(kind: str) -> Callable[[Lab, str], Ours]:
-    return lambda lab, dataset: ratio(system(lab, dataset, kind), system(lab, dataset, "riftann"))
+    return lambda lab, dataset: inverse(ratio(*beside(lab, dataset, kind)))
 
 
 def _throughput_over(kind: str) -> Callable[[Lab, str], Ours]:
-    return lambda lab, dataset: rate_ratio(system(lab, dataset, "riftann"), system(lab, dataset, kind))
+    return lambda lab, dataset: rate_ratio(*beside(lab, dataset, kind))
 
 
 for _claims, _kind in ((("O04", "O11"), "DistVS"), (("O05", "O12"), "PipeANN"), (("O06", "O13"), "DiskANN")):
@@ -112,28 +113,26 @@ def partitions_qps(lab: Lab, dataset: str) -> Value:
 @of_each_set
 def over_local(lab: Lab, dataset: str) -> Value:
     """Latency, RiftANN over in-memory Vamana (O15)."""
-    return ratio(system(lab, dataset, "riftann"), system(lab, dataset, "in_memory_vamana"))
+    return ratio(*beside(lab, dataset, "in_memory_vamana"))
 
 
 @measures("O16", SYSTEMS)
 @of_each_set
 def share_of_local(lab: Lab, dataset: str) -> Value:
     """Throughput, RiftANN over in-memory Vamana (O16)."""
-    return rate_ratio(system(lab, dataset, "riftann"), system(lab, dataset, "in_memory_vamana"))
+    return rate_ratio(*beside(lab, dataset, "in_memory_vamana"))
 
 
 @measures("O17", SYSTEMS)
 def ahead_of_all(lab: Lab) -> list[Order]:
-    """At 0.90 and 0.95 recall on every set."""
+    """Lowest latency and highest throughput, at 0.90 recall on every set and at 0.95 on SIFT (O17)."""
     answers, behind = [], []
-    for dataset in lab.sets():
-        for recall in (0.90, 0.95):
-            own = system(lab, dataset, "riftann", recall)
-            for name, kind in KINDS.items():
-                other = system(lab, dataset, kind, recall)
-                found = [above(negative(ratio(own, other)), -1.0), above(rate_ratio(own, other), 1.0)]
-                answers += found
-                behind += [f"{name} on {dataset} at {recall}"] * (False in found)
+    for dataset, recall in [*((name, 0.90) for name in lab.sets()), ("SIFT", 0.95)]:
+        for name, kind in KINDS.items():
+            own, other = beside(lab, dataset, kind, recall)
+            found = [above(negative(ratio(own, other)), -1.0), above(rate_ratio(own, other), 1.0)]
+            answers += found
+            behind += [f"{name} on {dataset} at {recall:.2f}"] * (False in found)
     return [every(answers, f"behind: {', '.join(behind)}" if behind else "")]
 
 
