@@ -214,7 +214,7 @@ class Lab:
         """
 
         def value_at(size: int) -> float:
-            runs = self.runs(experiment, dataset, **{key: size}, **settings)
+            runs = self.runs(experiment, dataset, **settings, **{key: size})
             return float(np.mean([run.metrics([of])[of] if isinstance(of, str) else of(run) for run in runs]))
 
         try:
