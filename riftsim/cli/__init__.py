@@ -11,7 +11,18 @@ import sys
 from collections.abc import Sequence
 
 import riftsim
-from riftsim.cli import calibration, comparison, experiment, hardware, inspect, memnode, reproduction, setup, show
+from riftsim.cli import (
+    calibration,
+    comparison,
+    experiment,
+    hardware,
+    inspect,
+    memnode,
+    report,
+    reproduction,
+    setup,
+    show,
+)
 from riftsim.cli.terminal import show_warnings_plainly
 from riftsim.errors import RiftsimError
 
@@ -37,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (experiment, inspect, comparison, calibration, hardware, reproduction, show, memnode, setup):
+    for module in (experiment, inspect, comparison, report, calibration, hardware, reproduction, show, memnode, setup):
         module.add_commands(commands)
     return parser
 
