@@ -9,6 +9,7 @@ from riftsim.config.schema import ExperimentConfig, PluginConfig
 from riftsim.errors import ConfigError
 from riftsim.memnode.region import Region
 from riftsim.search.cached import CachedSearch
+from riftsim.search.eager import EagerSearch
 from riftsim.search.rounds import RoundSearch
 from riftsim.storage.record_cache import RecordCache, cache_order, fill_cache, hops_from, visits
 from riftsim.systems.context import System, SystemContext
@@ -27,7 +28,8 @@ def with_record_cache(
     asked = config.cluster.record_cache
     if asked.kind == "none":
         return system
-    if system.local_index or isinstance(config.system, PluginConfig):
+    reads_records = system.with_cache or isinstance(system.new_program(), RoundSearch | EagerSearch)
+    if not reads_records or isinstance(config.system, PluginConfig):
         raise ConfigError(
             f"cluster.record_cache.kind: found '{asked.kind}', but system '{system.name}' does not read records as the "
             "built-in remote systems do; expected 'none'"

@@ -76,6 +76,10 @@ def test_the_oracles_in_a_configuration(store):
             r"cluster.record_cache.kind: found 'hops', but system 'in_memory_vamana'.* expected 'none'",
         ),
         (
+            {"system": {"kind": "distvs"}, "cluster": cluster("hops")},
+            r"cluster.record_cache.kind: found 'hops', but system 'distvs'.* expected 'none'",
+        ),
+        (
             {"system": {"kind": "riftann"}, "cluster": cluster("visits", -10)},
             r"cluster.record_cache.code_and_record_gb: found .*, but the compact codes alone take 3.2e-05",
         ),
