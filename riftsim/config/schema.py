@@ -325,8 +325,8 @@ class DHnswConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="d_hns
     """Most queries of a batch; the authors take 5,000."""
     doorbell: Positive = 16
     """Most partitions read with one doorbell; the authors take 16."""
-    buffers: Positive = 2
-    """Partitions that are on their way or wait to be deserialised; 2 let one be read while another is deserialised."""
+    buffers: Positive = 16
+    """Partitions that are on their way or wait to be deserialised; as many as the authors read with one doorbell."""
     deserialize_ps_per_byte: NonNegative = 540
     """Time of a thread to make an index of a partition's bytes, ps per byte; by `benchmarks/deserialization.py` on a
     Xeon of 2.8 GHz with partitions of 23 MB (230 with 1 MB, which the caches hold, 1,000 with 6 MB)."""
