@@ -40,6 +40,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--memory-node", metavar="COMMAND", help="shell command of the second machine (default: idle)")
     parser.add_argument("--ram", metavar="MIB", type=int, help="memory of a guest (default: 2048; 1024 of two)")
     parser.add_argument("--cpus", type=int, default=1, help="virtual CPUs (default: 1; under emulation more is slower)")
+    parser.add_argument(
+        "--clock",
+        choices=("real", "instructions"),
+        default="real",
+        help="instructions: guest time passes by 1 ns per instruction, whatever else the host does (measurements)",
+    )
     parser.add_argument("--time-limit", metavar="SECONDS", type=float, default=600, help="default: 600")
     parser.add_argument("--env", metavar="NAME", action="append", default=[], help="another variable to pass in")
     parser.add_argument("--writable", metavar="DIR", action="append", default=[], help="a folder that keeps changes")
@@ -51,6 +57,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error("no command; expected: rdma_vm.sh [OPTIONS] -- COMMAND [ARGUMENT...]")
     if options.memory_node is not None and options.nodes != 2:
         parser.error("--memory-node: found --nodes 1, expected --nodes 2")
+    if options.clock == "instructions" and (options.accel, options.nodes, options.cpus) != ("tcg", 1, 1):
+        parser.error("--clock instructions: expected --accel tcg, one machine and one CPU")
     for folder in options.writable:
         if not Path(folder).is_dir():
             parser.error(f"--writable {folder}: no such folder")
@@ -81,6 +89,7 @@ def main(arguments: list[str]) -> int:
         accel=options.accel,
         ram_mib=options.ram or (2048 if options.nodes == 1 else 1024),
         cpus=options.cpus,
+        counts_instructions=options.clock == "instructions",
         limit_s=options.time_limit,
         variables=options.env,
         writable=[Path(folder).resolve() for folder in options.writable],

@@ -76,6 +76,8 @@ def _qemu_words(folder: Path, image: Image, settings, ends: dict[str, int], addr
     words += (
         ["-accel", "kvm", "-cpu", "host"] if settings.accel == "kvm" else ["-accel", "tcg,tb-size=512", "-cpu", "max"]
     )
+    if settings.counts_instructions:
+        words += ["-icount", "shift=0,sleep=off"]
     words += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(image.kernel), "-initrd", str(image.initramfs), "-append", kernel_line]
     words += ["-serial", f"file:{folder}/console.log"]

@@ -51,6 +51,7 @@ class Settings:
     accel: str
     ram_mib: int
     cpus: int
+    counts_instructions: bool
     limit_s: float
     variables: list[str]
     writable: list[Path]
