@@ -36,6 +36,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--samples", metavar="N", type=int, default=200, help="of each figure of reads (default: %(default)s)"
     )
     calibrate.add_argument(
+        "--steps-from",
+        metavar="LIVE_RUN",
+        type=Path,
+        help="let this live run (remote_vamana or async_vamana) say what a step of a search costs in Python",
+    )
+    calibrate.add_argument(
         "--nic-shares-core",
         choices=("auto", "yes", "no"),
         default="auto",
@@ -87,6 +93,8 @@ def _calibrate(options: argparse.Namespace) -> int:
     base = load_profile(options.base).file
     file = base if options.no_cpu else with_cpu(base, cpu_figures(options.codes_mib))
     file, device = (_with_perftest if options.perftest else _with_device)(file, options)
+    if options.steps_from:
+        file = _with_steps(file, options.steps_from)
     facts = this_machine() | {"device": device, "base": options.base}
     file = replaced(
         file,
@@ -125,6 +133,19 @@ def _with_device(file: "ProfileFile", options: argparse.Namespace) -> tuple["Pro
     figures, device = measure_reads(options.device, options.memnode, options.samples)
     one_core = is_one_core(device) if options.nic_shares_core == "auto" else options.nic_shares_core == "yes"
     return with_reads(file, figures, device, shares_core=one_core), device
+
+
+def _with_steps(file: "ProfileFile", folder: Path) -> "ProfileFile":
+    from riftsim.errors import ResultsError
+    from riftsim.experiments.hardware import with_steps_of
+    from riftsim.experiments.live_comparison import ROUND_SYNCHRONOUS, live_runs
+
+    found = [one for one in live_runs(folder) if one.config["system"]["kind"] in ROUND_SYNCHRONOUS]
+    if len(found) != 1:
+        raise ResultsError(
+            f"--steps-from {folder}: found {len(found)} live runs of {' or '.join(ROUND_SYNCHRONOUS)}, expected one"
+        )
+    return with_steps_of(file, found[0])
 
 
 def _compare_live(options: argparse.Namespace) -> int:

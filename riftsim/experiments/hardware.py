@@ -1,6 +1,7 @@
-"""Measuring an RDMA device for a hardware profile: against a memory node of its own, or one that is served."""
+"""Measuring for a hardware profile: an RDMA device, and what the steps of a live run took."""
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,11 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from riftsim.computenode.rdma_probe import SIZES, WINDOWS, ReadFigures, read_figures
+from riftsim.constants import Constant
+from riftsim.experiments.live_comparison import simulate_as
 from riftsim.memnode.server import MemoryNode, MemoryNodeSettings
 from riftsim.rdma import verbs
 from riftsim.rdma.bootstrap import Descriptor
+from riftsim.rdma.calibrated import replaced, write_profile
 from riftsim.rdma.device import DeviceChoice
+from riftsim.rdma.profiles import ProfileFile
 from riftsim.rdma.reader import ReaderSettings, VerbsPort
+from riftsim.results.store import Run
 
 _OWN_REGION_BYTES = 16 << 20
 
@@ -52,6 +58,34 @@ def measure_reads(device: str | None, memory_node: str | None, samples: int) -> 
         settings = ReaderSettings(device=choice, depth=2 * max(WINDOWS))
         with closing(VerbsPort([address], accept, max(WINDOWS), max(SIZES), settings)) as port:
             return read_figures(port, sizes[0], samples), device or verbs.device_names()[0]
+
+
+def with_steps_of(file: ProfileFile, live: Run, data_dir: Path | None = None) -> ProfileFile:
+    """Let an adjacency list cost what a live run spent on evaluation beyond what the other constants explain.
+
+    A live search steps through Python; what a step costs there, no loop around a kernel shows.
+
+    Parameters
+    ----------
+    file : ProfileFile
+        A profile of the machine on which the run was made.
+    live : Run
+        Of a system that evaluates on its main thread alone.
+    data_dir : Path or None
+        Folder of larger data sets.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "profile.yaml"
+        write_profile(file, path)
+        simulated = simulate_as(live, str(path), Path(folder), data_dir)
+        spent_ns, priced_ns = (one.queries["evaluation_ps"].mean() / 1e3 for one in (live, simulated))
+    lists = live.queries["expansions"].mean()
+    value = max(0.0, file.cpu.list_ns.value + (spent_ns - priced_ns) / lists)
+    source = (
+        f"evaluation of {len(live.queries)} live queries of {live.config['system']['kind']}, {lists:.1f} lists each: "
+        "what the other constants leave"
+    )
+    return replaced(file, {"cpu.list_ns": Constant(value=round(value, 3), unit="ns", kind="fitted", source=source)})
 
 
 def is_one_core(device: str) -> bool:
