@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from host import UnreadyHostError, install, missing
-from image import guest_image
+from image import guest_image, is_made
 from run import BootError, OverTimeError, ReaderGoneError, Settings, run
 
 EPILOG = """\
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     try:
         if options.install:
-            install()
+            install(needs_kernel=not is_made())
         absent = missing()
         if absent:
             raise UnreadyHostError(

@@ -50,8 +50,13 @@ def missing() -> list[str]:
     ]
 
 
-def install() -> None:
+def install(*, needs_kernel: bool) -> None:
     """Install the missing packages with apt.
+
+    Parameters
+    ----------
+    needs_kernel : bool
+        Whether a kernel will have to be downloaded: then apt's lists are brought up to date even if nothing is missing.
 
     Raises
     ------
@@ -59,15 +64,16 @@ def install() -> None:
         If the machine has no apt, the caller is not root or apt fails.
     """
     absent = missing()
-    if not absent:
+    if not absent and not needs_kernel:
         return
     if os.geteuid() != 0:
-        raise UnreadyHostError(f"--install: found user {os.geteuid()}, expected root, to install {', '.join(absent)}")
+        wanted = ", ".join(absent) or "nothing, but to update apt's lists"
+        raise UnreadyHostError(f"--install: found user {os.geteuid()}, expected root, to install {wanted}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for words in (
-        ["update", "-q"],
-        ["install", "-q", "-y", "--no-install-recommends", *absent],
-    ):
+    steps = [["update", "-q"]]
+    if absent:
+        steps.append(["install", "-q", "-y", "--no-install-recommends", *absent])
+    for words in steps:
         answer = subprocess.run(
             [tool("apt-get"), *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
         )

@@ -36,6 +36,16 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "riftsim" / "rdma-vm"
 
 
+def _folder() -> Path:
+    recipe = hashlib.sha256(INIT.read_bytes() + Path(__file__).read_bytes()).hexdigest()[:12]
+    return cache_folder() / recipe
+
+
+def is_made() -> bool:
+    """Whether the image is in the cache folder."""
+    return _folder().exists()
+
+
 def guest_image() -> Image:
     """Return the image, downloading the kernel package (70 MB) and building the initial file system if needed.
 
@@ -44,8 +54,7 @@ def guest_image() -> Image:
     UnreadyHostError
         If the package cannot be had.
     """
-    recipe = hashlib.sha256(INIT.read_bytes() + Path(__file__).read_bytes()).hexdigest()[:12]
-    folder = cache_folder() / recipe
+    folder = _folder()
     image = Image(folder / "vmlinuz", folder / "initramfs.cpio")
     if folder.exists():
         return image
