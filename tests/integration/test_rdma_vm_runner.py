@@ -1,6 +1,7 @@
 """The runner of the virtual machine, with a process in the guest's place: what it passes, returns and leaves behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,12 @@ def run_folders() -> set[Path]:
 
 def guests_of(runner: subprocess.Popen) -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()]
+
+
+def described_in(pid: int) -> list[Path]:
+    """Folders of runs that a guest's command line names."""
+    words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return [Path(word.split("rdma_vm=")[1]) for word in words if "rdma_vm=" in word]
 
 
 def is_alive(pid: int) -> bool:
@@ -117,10 +124,12 @@ def test_a_killed_runner_takes_its_guest_along():
     process = start("echo up; exec sleep 600")
     assert process.stdout.readline() == "up\n"
     guests = guests_of(process)
+    (folder,) = {word.parent for pid in guests for word in described_in(pid)}
     process.kill()
     process.wait()
     while any(is_alive(pid) for pid in guests):  # the kernel ends them together with their parent
         pass
+    shutil.rmtree(folder)  # which nobody could remove
 
 
 def test_a_reader_that_goes_away_ends_the_run():
