@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,22 +13,22 @@ from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.cache import with_record_cache
 from riftsim.assembly.disk import search_on_disk
 from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
-from riftsim.assembly.live import ready_for_live, search_live
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
-from riftsim.computenode.drivers.replay import run_replay
 from riftsim.computenode.drivers.sim import SimulatedCluster
 from riftsim.config.schema import ClosedLoad, ExperimentConfig, FileDriver, LiveDriver, LocalDriver, ReplayDriver
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
-from riftsim.results.trace import Trace, trace_of
 from riftsim.search.messages import Answer, Program
 from riftsim.search.progress import progress_of
 from riftsim.systems.alpha import Ratios
 from riftsim.systems.context import System
 from riftsim.workload.datasets import Dataset
 from riftsim.workload.groundtruth import recall
+
+if TYPE_CHECKING:
+    from riftsim.results.trace import Trace
 
 _READ_COUNTS = ("reads_record", "reads_vector", "reads_adjacency", "bytes_read", "chains")
 """Counts that every run has: 0 where a system reads nothing."""
@@ -140,6 +140,8 @@ def run_point(
         found = config.driver.__struct_config__.tag
         raise ConfigError(f"driver.kind: found '{found}', but system '{system.name}' has no latency; expected 'local'")
     if isinstance(config.driver, LiveDriver | ReplayDriver):
+        from riftsim.assembly.live import ready_for_live
+
         ready_for_live(system)
     budget = charge_memory(config, index, region, system)
     facts = {"dataset": dataset_facts(dataset), **index.facts, "memory_nodes": region.accounting()}
@@ -156,10 +158,14 @@ def run_point(
         order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
         answers = run_local(system.new_program, order.tolist(), on_progress)
     elif isinstance(driver, ReplayDriver):
+        from riftsim.computenode.drivers.replay import run_replay
+
         queries, answers = run_replay(driver.log, system.new_program, on_progress)
         order = np.array(queries, np.int64)
     else:
         if isinstance(driver, LiveDriver):
+            from riftsim.assembly.live import search_live
+
             simulated = search_live(config, dataset, index, region, system, on_progress)
         elif isinstance(driver, FileDriver):
             simulated = search_on_disk(config, dataset, index, region, system, store, on_progress)
@@ -171,6 +177,8 @@ def run_point(
         columns = time_columns(simulated)
         windows = simulated.windows
         if simulated.trace is not None:
+            from riftsim.results.trace import trace_of
+
             trace = trace_of(simulated.trace, simulated.runs[0].ordinal)
         if windows:
             facts["states"] = mean_states(windows, columns)
@@ -213,7 +221,7 @@ def _result(
     columns: dict[str, np.ndarray],
     windows: dict[str, np.ndarray] | None,
     facts: dict,
-    trace: Trace | None,
+    trace: "Trace | None",
 ) -> PointResult:
     ids = np.stack([answer.ids for answer in answers])
     if index.ids is not None:

@@ -1,15 +1,19 @@
 """Rows of the table of metrics: what a metric is, and makers of the kinds that there are."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from riftsim.results import intervals
 from riftsim.units import PS_PER_S, PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Facts = dict[str, Any]
 

@@ -4,10 +4,12 @@ Tables, figures, the command line and ``docs/metrics.md`` all read this table, s
 metric whose columns or facts a run lacks (latency without a clock, say) is not a number.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from riftsim.results.metric_rows import (
     Facts,
@@ -24,6 +26,9 @@ from riftsim.results.metric_rows import (
     throughput_qps,
 )
 from riftsim.units import KIB, PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["LATENCY_PARTS", "METRICS", "Metric", "confidence", "evaluate", "latency_us", "quantile", "throughput_qps"]
 

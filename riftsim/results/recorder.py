@@ -12,22 +12,26 @@ All of it is written into a hidden sibling directory that is renamed when it is 
 text in ``<experiment>/failed/`` instead, which a resumed sweep does not take for a result.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from riftsim.errors import ResultsError
 from riftsim.files import atomic_write, umask
-from riftsim.results.trace import TRACE_FOLDER, Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from riftsim.results.trace import Trace
 
 SCHEMA_VERSION = 1
 FORMAT = "riftsim-run"
@@ -36,6 +40,7 @@ CONFIG_FILE = "config.yaml"
 QUERIES_FILE = "queries.parquet"
 WINDOWS_FILE = "windows.parquet"
 FAILED_FOLDER = "failed"
+TRACE_FOLDER = "trace"
 HASH_DIGITS = 8
 
 _UNIT_OF_SUFFIX = {"_ps": "ps", "_ns": "ns", "_us": "us", "_s": "s", "_bytes": "bytes", "_qps": "1/s"}
@@ -252,6 +257,8 @@ def _is_recorded(target: Path, config_hash: str) -> bool:
 
 
 def _write_files(folder: Path, config: dict[str, Any], result: PointResult, manifest: dict[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
     (folder / CONFIG_FILE).write_text(
         yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=120), encoding="utf-8"
     )
@@ -270,6 +277,8 @@ def _write_files(folder: Path, config: dict[str, Any], result: PointResult, mani
 
 
 def _table(columns: dict[str, np.ndarray]) -> pa.Table:
+    import pyarrow as pa
+
     arrays, fields = [], []
     for name, values in columns.items():
         array = pa.array(np.ravel(values))

@@ -4,6 +4,8 @@ A folder may hold files of other origin: only a ``manifest.json`` that says it i
 newer schema version is refused rather than misread.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import json
@@ -11,12 +13,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from riftsim.errors import ResultsError
@@ -29,9 +28,15 @@ from riftsim.results.recorder import (
     MANIFEST_FILE,
     QUERIES_FILE,
     SCHEMA_VERSION,
+    TRACE_FOLDER,
     WINDOWS_FILE,
 )
-from riftsim.results.trace import TRACE_FOLDER, Trace
+
+if TYPE_CHECKING:  # each takes longer to import than a run of the quick start's first query
+    import pandas as pd
+    import pyarrow as pa
+
+    from riftsim.results.trace import Trace
 
 _DEPTH = 4  # root / experiment / run, and one folder above
 _NOT_SWEPT = ("name", "description", "sweep", "plots")
@@ -99,7 +104,9 @@ class Run:
     def queries(self) -> pd.DataFrame:
         """One row per measured query, without ids and distances."""
         path = self.path / QUERIES_FILE
-        columns = [field.name for field in _schema(path) if not pa.types.is_fixed_size_list(field.type)]
+        from pyarrow import types
+
+        columns = [field.name for field in _schema(path) if not types.is_fixed_size_list(field.type)]
         return _read(path, columns).to_pandas()
 
     @functools.cached_property
@@ -122,6 +129,8 @@ class Run:
     def trace(self) -> Trace | None:
         """What happened to the traced queries, or None if the run traced none."""
         folder = self.path / TRACE_FOLDER
+        from riftsim.results.trace import Trace
+
         return Trace.read(folder) if folder.exists() else None
 
     def units(self) -> dict[str, str]:
@@ -173,7 +182,7 @@ class RunSet:
             and len({json.dumps(run.parameters.get(key), sort_keys=True) for run in self.runs}) > 1
         ]
 
-    def where(self, conditions: Mapping[str, Any]) -> "RunSet":
+    def where(self, conditions: Mapping[str, Any]) -> RunSet:
         """Return the runs that have these values at these dotted keys."""
         return RunSet([run for run in self.runs if run.matches(conditions)])
 
@@ -210,6 +219,8 @@ class RunSet:
                     row |= {f"{name}_low": low, f"{name}_high": high}
             rows.append(row)
         columns = ["experiment", "run", *self.swept, *names] if not rows else None
+        import pandas as pd
+
         return pd.DataFrame(rows, columns=columns)
 
 
@@ -336,6 +347,9 @@ def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _schema(path: Path) -> pa.Schema:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         return pq.read_schema(path)
     except (OSError, pa.ArrowException) as error:
@@ -343,6 +357,9 @@ def _schema(path: Path) -> pa.Schema:
 
 
 def _read(path: Path, columns: list[str] | None) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         return pq.read_table(path, columns=columns)
     except (OSError, pa.ArrowException) as error:

@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 from riftsim.errors import ResultsError
 from riftsim.kernels import engine_trace as kinds
 
-TRACE_FOLDER = "trace"
-
 BLOCKED_READS, BLOCKED_GATE, BLOCKED_DRAIN = range(3)
 """What a query waits for after a step, numbered as in ``search.messages.Blocked``."""
 

@@ -91,11 +91,16 @@ def imported_by(code: str) -> set[str]:
         "import riftsim",
         "import riftsim.cli; riftsim.cli.build_parser()",
         "import riftsim; riftsim.load_experiment('quickstart')",
+        "import riftsim.experiments.runner, riftsim.results.store",  # on the way to the first query
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(code):
     heavy = {"numba", "faiss", "matplotlib", "pandas", "pyarrow", "h5py", "simpy", "scipy", "pyverbs"}
     assert not imported_by(code) & heavy
+
+
+def test_the_first_query_waits_for_no_library_of_tables_or_figures():
+    assert not imported_by("import riftsim.assembly") & {"matplotlib", "pandas", "pyarrow", "h5py", "pyverbs"}
 
 
 def test_help_needs_no_third_party_package():

@@ -144,7 +144,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch, broken):
             if broken in path.name:
                 full()
 
-        monkeypatch.setattr(recorder.pq, "write_table", write_table)
+        monkeypatch.setattr(pq, "write_table", write_table)
     with pytest.raises(ResultsError, match=r"try: the run .* No space left"):
         write(tmp_path)
     assert contents(tmp_path) == {}
