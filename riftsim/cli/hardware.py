@@ -127,12 +127,14 @@ def _with_perftest(file: "ProfileFile", options: argparse.Namespace) -> tuple["P
 
 
 def _with_device(file: "ProfileFile", options: argparse.Namespace) -> tuple["ProfileFile", str]:
-    from riftsim.computenode.calibration import with_reads
+    from riftsim.computenode.calibration import with_handover, with_reads
+    from riftsim.computenode.cpu_probe import handover_ns
     from riftsim.experiments.hardware import is_one_core, measure_reads
 
     figures, device = measure_reads(options.device, options.memnode, options.samples)
     one_core = is_one_core(device) if options.nic_shares_core == "auto" else options.nic_shares_core == "yes"
-    return with_reads(file, figures, device, shares_core=one_core), device
+    file = with_reads(file, figures, device, shares_core=one_core)
+    return with_handover(file, handover_ns()), device
 
 
 def _with_steps(file: "ProfileFile", folder: Path) -> "ProfileFile":

@@ -12,7 +12,7 @@ from riftsim.constants import Constant
 from riftsim.rdma.calibrated import measure_transit, replaced
 from riftsim.rdma.profiles import Measurement, ProfileFile
 
-PATH = "through riftsim's Python path (pyverbs)"
+PATH = "through riftsim's Python path"
 
 
 def summary(what: str, unit: str, samples: np.ndarray) -> Measurement:
@@ -94,6 +94,13 @@ def with_reads(base: ProfileFile, figures: ReadFigures, device: str, *, shares_c
         transit = measure_transit(file, latency_us, smallest, f"{device}, {PATH}")
         file = replaced(file, {"nic.transit_ns": transit})
     return replaced(file, {}, nic_shares_core=shares_core, measurements=[*base.measurements, *_read_rows(figures)])
+
+
+def with_handover(base: ProfileFile, samples_ns: np.ndarray) -> ProfileFile:
+    """Put the measured hand-over of a task (``cpu_probe.handover_ns``) into a profile."""
+    constant = _measured(float(np.median(samples_ns)), "ns", f"an empty task to a worker thread and back, {PATH}")
+    rows = [*base.measurements, summary("an empty task to a worker and back", "us", samples_ns / 1e3)]
+    return replaced(base, {"cpu.handover_ns": constant}, measurements=rows)
 
 
 def _no_stages(base: ProfileFile) -> dict[str, Constant]:

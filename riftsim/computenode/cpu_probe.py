@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from riftsim.computenode.worker_threads import WorkerThreads
 from riftsim.kernels import probes
 from riftsim.kernels.codes import CODE_FULL, CODE_PQ, CODE_SQ8, fill_table
 from riftsim.kernels.handles import index_handle, state_handle
 from riftsim.kernels.placement import PLACED_CONTIGUOUSLY
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.rng import stream
+from riftsim.search.messages import EvaluationTask
 from riftsim.search.state import new_state
 
 RUNS = 15
@@ -154,6 +156,29 @@ def query_and_list_ns() -> tuple[np.ndarray, np.ndarray]:
     stops = np.arange(1, 401) * SEARCH
     whole_ns = samples_ns(lambda: probes.replay_lists(words, at, nodes, stops), len(nodes))
     return setup_ns, whole_ns - setup_ns / SEARCH - DEGREE * lookup_ns()
+
+
+def handover_ns(samples: int = 300) -> np.ndarray:
+    """A task without anything to evaluate on its way to a worker thread and back; wall time, float64 (samples,).
+
+    Through the worker threads of live runs, so what Python does for a task is part of it.
+    """
+    index = records(64)
+    state = new_state(list_size=8, k=1, window=1, degree=DEGREE, table_entries=20 * 256, rules={})
+    queries = np.zeros((1, DIMENSION), np.uint8)
+    pool = WorkerThreads(index_handle(index), queries, slots=1, workers=1)
+    task, out, times = (EvaluationTask(0, 0),), np.zeros((4, 2), np.int64), []
+    try:
+        pool.open_slot(0, owner=0, state=state_handle(state), query=0, allowance=1)
+        for _ in range(samples):
+            begin = time.perf_counter_ns()
+            pool.submit(0, task)
+            while not pool.collect(0, out):
+                pass
+            times.append(time.perf_counter_ns() - begin)
+    finally:
+        pool.close()
+    return np.array(times, dtype=float)
 
 
 def cpu_figures(array_mib: int) -> dict[str, np.ndarray]:

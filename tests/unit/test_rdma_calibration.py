@@ -5,8 +5,8 @@ import pytest
 from fake_port import FakeMemoryNode, FakePort
 
 from riftsim.computenode import rdma_probe
-from riftsim.computenode.calibration import with_cpu, with_reads
-from riftsim.computenode.cpu_probe import cpu_constants
+from riftsim.computenode.calibration import with_cpu, with_handover, with_reads
+from riftsim.computenode.cpu_probe import cpu_constants, handover_ns
 from riftsim.computenode.rdma_probe import CHAINS, WINDOWS, ReadFigures, line, read_figures
 from riftsim.errors import TransportError
 from riftsim.rdma.profiles import load_profile, make_profile
@@ -93,6 +93,14 @@ def test_with_a_nic_of_its_own_a_lone_read_takes_what_was_measured():
     core_ps = cpu.build_wr_ps + cpu.doorbell_ps + cpu.poll_ps + cpu.cqe_ps
     assert unloaded_read_ps(profile.network, 8) + core_ps == pytest.approx((1_000 + 5_900) * 1000, abs=3)
     assert profile.network.qp_service_ps == 900_000
+
+
+def test_a_task_goes_to_a_worker_and_back():
+    samples = handover_ns(20)
+    assert len(samples) == 20
+    assert (samples > 0).all()
+    file = with_handover(load_profile("connectx5-100g").file, samples)
+    assert file.cpu.handover_ns.value == pytest.approx(np.median(samples), abs=1e-3)
 
 
 def test_times_of_computing_are_stated_at_the_measured_clock():
