@@ -92,6 +92,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     lab = _lab(options, may_run=not options.score_only)
     record = scoreboard.as_record(lab, scoreboard.evaluate(lab, claims, chosen))
     written = scoreboard.write(record, lab.out / "scoreboard" / options.level)
+    if "P01" in chosen:
+        written += _write_growth(lab, lab.out / "scoreboard" / options.level)
     if options.json:
         print_json(record)
         return 0
@@ -100,6 +102,27 @@ def _reproduce(options: argparse.Namespace) -> int:
     for path in written:
         print(f"scoreboard: {path}")
     return 0
+
+
+def _write_growth(lab: "Lab", folder: Path) -> list[Path]:
+    """Write the growth laws as a table and a figure, if the sizes were measured."""
+    import pandas as pd
+
+    from riftsim.files import atomic_write
+    from riftsim.plotting.growth import LABELS, drawing_of
+    from riftsim.plotting.output import write_figure
+    from riftsim.reproduction import scale
+    from riftsim.reproduction.lab import NotMeasured
+
+    try:
+        rows = [row for recall in ("0.90", "0.95") for row in scale.table(lab, recall)]
+        figure = drawing_of(scale.curves(lab, "0.95", LABELS))
+    except NotMeasured:
+        return []
+    path = folder / "laws.csv"
+    with atomic_write(path) as partial:
+        pd.DataFrame(rows).to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
+    return [path, *write_figure(figure, folder / "growth")]
 
 
 def _print(record: dict, chosen: set[str]) -> None:

@@ -1,5 +1,6 @@
 """The scale study: what a search costs against the number of vectors, and what follows for 100 M and 1 G of them."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -184,3 +185,19 @@ def table(lab: Lab, recall: str) -> list[dict[str, Any]]:
             line |= dict(zip((f"at_{name}", f"at_{name}_low", f"at_{name}_high"), growth.predict(n), strict=True))
         found.append(line)
     return found
+
+
+def curves(lab: Lab, recall: str, quantities: Iterable[str]) -> list[dict[str, Any]]:
+    """Return what was measured and what the laws give at every half decade up to 1 G vectors, as a figure needs it."""
+    measured = study(lab, recall)
+    least = measured[0]["n"]
+    rows: list[dict[str, Any]] = []
+    for quantity in quantities:
+        found = law(lab, quantity, recall)
+        rows += [
+            {"quantity": quantity, "n": row["n"], "value": row[quantity], "low": None, "high": None} for row in measured
+        ]
+        for n in np.geomspace(least, 1e9, 1 + round(2 * np.log10(1e9 / least))):
+            value, low, high = found.predict(float(n))
+            rows.append({"quantity": quantity, "n": float(n), "value": value, "low": low, "high": high})
+    return rows

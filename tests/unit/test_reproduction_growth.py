@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from riftsim.errors import ResultsError
+from riftsim.plotting.growth import drawing_of
+from riftsim.plotting.output import write_figure
 from riftsim.reproduction.growth import fit, grow
 
 SIZES = np.array([1e4, 2e4, 4e4, 7e4, 1e5])
@@ -80,3 +82,15 @@ def test_too_few_sizes(count, message):
 def test_values_without_logarithm():
     with pytest.raises(ResultsError, match="positive"):
         fit("power", SIZES, SIZES - 2e4)
+
+
+def test_the_figure_shows_what_was_measured_and_the_law(tmp_path):
+    law = grow(SIZES, 3.0 * SIZES**0.3).laws[0]
+    rows = [{"quantity": "L", "n": n, "value": 3.0 * n**0.3, "low": None, "high": None} for n in SIZES]
+    rows += [
+        {"quantity": "L", "n": n, **dict(zip(("value", "low", "high"), law.predict(n), strict=True))}
+        for n in (1e4, 1e9)
+    ]
+    written = write_figure(drawing_of(rows), tmp_path / "growth")
+    assert {path.suffix for path in written} >= {".png", ".svg", ".pdf", ".csv"}
+    assert len((tmp_path / "growth.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
