@@ -1,71 +1,57 @@
-"""CPU time of building a Vamana graph, and how well it is searched, beside diskannpy's.
+"""CPU time and memory of building an index, and its recall@10 at equal list sizes, beside other libraries.
 
-    python benchmarks/build.py --data-dir DIR --peer-python PEER/bin/python
+    python benchmarks/build.py --data-dir DIR --peer diskannpy=PYTHON --peer svs=PYTHON --peer faiss=PYTHON
 
-Runs alternate. CPU time is that of all threads of the process during the build alone; kernels are compiled before.
+Runs alternate, each in a process of its own. CPU time is that of all threads during the build alone; kernels are
+compiled before. Vamana graphs have R and L as given and alpha 1.2; HNSW has M = R / 2 and efConstruction = L.
 """
 
 import tempfile
-from statistics import median
 
-from _peers import cpu_seconds, options, read_set, recall, run_diskann, save, set_folder, show
+from _bench import interpreters, median, options, run_job, save, set_folder, show
 
-from riftsim.index.search import search_batch
-from riftsim.index.vamana import build_vamana
-
-SEARCH_L = (10, 20, 40, 80, 100, 160)
-
-
-def ours(base, queries, truth, R, L, threads):
-    """Build once; return CPU seconds, recall by L, and the report."""
-    seconds, (graph, report) = cpu_seconds(lambda: build_vamana(base, 0, R=R, L=L, threads=threads))
-    recalls = []
-    for width in SEARCH_L:
-        ids, _, _ = search_batch(
-            base, base.shape[1], 0, graph.neighbors, graph.degrees, graph.start, queries, width, 10, threads=threads
-        )
-        recalls.append(recall(ids, truth))
-    return seconds, recalls, report
+SEARCH_L = (10, 20, 40, 80, 160)
 
 
 def main():
     parser = options(__doc__.splitlines()[0])
-    parser.add_argument("--points", default="64:100,96:128", help="R:L of each build")
+    parser.add_argument("--points", default="64:100", help="R:L of each build, e.g. 64:100,96:128")
     arguments = parser.parse_args()
-    folder = set_folder(arguments)
-    base, queries, truth = read_set(folder, arguments.rows)
-    build_vamana(base[:200].copy(), 0, R=8, L=8, threads=1)  # compiles, or loads the compiled kernels
-    results, rows, peer_version = [], [], None
+    folder, pythons = set_folder(arguments), interpreters(arguments)
+    results, rows, versions = [], [], {}
     for point in arguments.points.split(","):
         R, L = map(int, point.split(":"))
-        own, peer = [], []
+        runs = {name: [] for name in pythons}
         for _ in range(arguments.repeats):
-            own.append(ours(base, queries, truth, R, L, arguments.threads))
-            if arguments.peer_python:
+            for name, python in pythons.items():
                 with tempfile.TemporaryDirectory() as index:
                     job = {
-                        "build": True, "set": str(folder), "rows": arguments.rows, "folder": index, "R": R, "L": L,
-                        "threads": arguments.threads, "search_L": SEARCH_L,
+                        "library": name, "build": True, "set": str(folder), "rows": arguments.rows, "folder": index,
+                        "R": R, "L": L, "threads": arguments.threads, "search_L": SEARCH_L,
                     }  # fmt: skip
-                    peer.append(run_diskann(arguments.peer_python, job))
-        seconds, recalls, report = median(run[0] for run in own), own[0][1], own[0][2]
-        result = {
-            "R": R, "L": L, "cpu_s": [run[0] for run in own], "search_L": SEARCH_L, "recall": recalls,
-            "report": report.facts(),
-        }  # fmt: skip
-        row = [R, L, seconds, "-", "-", report.mean_degree, report.unreachable_before_repair, "-"]
-        if peer:
-            peer_version = peer[0]["version"]
-            peer_seconds = median(run["seconds"]["build"] for run in peer)
-            peer_recalls = [median(run["curve"][at]["recall"] for run in peer) for at in range(len(SEARCH_L))]
-            lowest = min(a - b for a, b in zip(recalls, peer_recalls, strict=True))
-            row[3], row[4], row[7] = peer_seconds, seconds / peer_seconds, f"{lowest:+.4f}"
-            result["peer_cpu_s"] = [run["seconds"]["build"] for run in peer]
-            result["peer_recall"] = peer_recalls
-        rows.append(row)
-        results.append(result)
-    show(("R", "L", "CPU s", "diskannpy", "ratio", "degree", "unreachable", "lowest recall difference"), rows)
-    save(arguments.json, arguments, results, peer_version)
+                    runs[name].append(run_job(python, job, arguments.threads))
+        own = [run["build_cpu_s"] for run in runs["riftsim"]]
+        for name, each in runs.items():
+            seconds = [run["build_cpu_s"] for run in each]
+            recalls = [median(run["curve"][at]["recall"] for run in each) for at in range(len(SEARCH_L))]
+            memory = median(run["memory_mib"] - run["memory_before_mib"] for run in each)
+            ratio = median(a / b for a, b in zip(own, seconds, strict=True))
+            versions[name] = each[0]["version"]
+            rows.append([name, R, L, median(seconds), ratio, round(memory), *recalls])
+            results.append(
+                {
+                    "library": name,
+                    "R": R,
+                    "L": L,
+                    "cpu_s": seconds,
+                    "riftsim_over_it": ratio,
+                    "memory_mib": memory,
+                    "search_L": SEARCH_L,
+                    "recall": recalls,
+                }
+            )
+    show(("", "R", "L", "CPU s", "riftsim / it", "MiB more", *(f"L={L}" for L in SEARCH_L)), rows)
+    save(arguments, results, versions)
 
 
 if __name__ == "__main__":

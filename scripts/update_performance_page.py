@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Make docs/performance.md of the figures that benchmarks/all.py has left in benchmarks/measured."""
+
+import json
+from pathlib import Path
+from statistics import median
+
+from riftsim.files import atomic_write
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = ROOT / "benchmarks" / "measured"
+PAGE = ROOT / "docs" / "performance.md"
+NOTES = ROOT / "benchmarks" / "where_time_goes.md"
+
+
+def table(header, rows):
+    """Lines of a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return [f"| {' | '.join(str(cell) for cell in line)} |" for line in lines]
+
+
+def number(value, digits=3):
+    """A number with so many digits that count."""
+    if value >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def spread(runs):
+    """Least and largest of several runs."""
+    return f"{number(min(runs))} to {number(max(runs))}"
+
+
+def verdict(value, least, unit="x"):
+    """Whether a budget is met, with what was measured."""
+    return f"{number(value)} {unit}".strip(), "met" if value >= least else "**missed**"
+
+
+def budgets(found):
+    """Rows of the table of budgets; what was not measured is left out."""
+    rows = []
+
+    def row(what, goal, value, met):
+        rows.append([what, goal, value, met])
+
+    if "simulation" in found:
+        rates = found["simulation"]["results"]["rates"]
+        compiled = rates["compiled"]
+        row("compiled over SimPy engine", "6 x", *verdict(compiled["over_simpy_engine"], 6))
+        share = compiled["of_the_search_alone"]
+        row("compiled, of the search alone", "0.32 x (800/s on a Zen 5 core)", *verdict(share, 0.32))
+        cost = median(
+            a / b - 1 for a, b in zip(compiled["runs"], rates["compiled, events recorded"]["runs"], strict=True)
+        )
+        row("cost of recorded events", "30 %", f"{100 * cost:.0f} %", "met" if cost < 0.3 else "**missed**")
+    if "search" in found:
+        for library, least in (("diskannpy", 2.3), ("svs", 1.0)):
+            for target in ("0.95", "0.99"):
+                at = found["search"]["results"].get(library, {}).get("at", {}).get(target)
+                if at:
+                    row(f"search over {library} at {target}", f"{least} x", *verdict(at["riftsim_over_it"], least))
+    for each in found.get("build", {}).get("results", ()):
+        if each["library"] == "diskannpy":
+            ratio = each["riftsim_over_it"]
+            row("build, CPU time of diskannpy's", "0.5 x", f"{ratio:.2f} x", "met" if ratio <= 0.5 else "**missed**")
+    if "processes" in found:
+        row("two processes over one", "1.8 x", *verdict(found["processes"]["results"]["ratio"], 1.8))
+    if "startup" in found:
+        wall_s = median(run["wall_s"] for run in found["startup"]["results"]["warm"])
+        row("new process to first query", "1 s", f"{wall_s:.2f} s", "met" if wall_s < 1 else "**missed**")
+    for axis, points in found.get("growth", {}).get("results", {}).items():
+        costs = [point["cost"] for point in points]
+        ratio = max(costs) / min(costs)
+        row(f"growth with {axis}", "1.3 x", f"{ratio:.2f} x", "met" if ratio <= 1.3 else "**missed**")
+    return rows
+
+
+def sections(found):
+    """Lines of the sections, one for each benchmark that was run."""
+    lines = []
+    if "simulation" in found:
+        results = found["simulation"]["results"]
+        lines += [
+            "## Simulating", "",
+            f"RiftANN, {found['simulation']['options']['rows']:,} vectors, {results['expansions']:.0f} expansions and "
+            f"{results['events_per_query']:.0f} events per query, 32 queries in flight. The search alone is the same "
+            "index searched in local memory with the same codes and list size.", "",
+            *table(
+                ["", "queries per CPU second", "runs", "over SimPy engine", "of the search alone"],
+                [
+                    [name, number(row["qps"]), spread(row["runs"]), number(row["over_simpy_engine"]),
+                     number(row["of_the_search_alone"])]
+                    for name, row in results["rates"].items()
+                ],
+            ), "",
+        ]  # fmt: skip
+    if "growth" in found:
+        rows = [
+            [axis, f"{point['vectors']:,}", point["in_flight"], point["compute_nodes"],
+             number(1e6 / median(run["qps"] for run in point["runs"])), f"{point['cost']:.2f}"]
+            for axis, points in found["growth"]["results"].items()
+            for point in points
+        ]  # fmt: skip
+        header = ["axis", "vectors", "in flight", "compute nodes", "CPU us per query", "over the search alone"]
+        lines += ["## Growth", "", "![cost of a simulated query](growth.svg)", "", *table(header, rows), ""]
+    if "startup" in found:
+        rows = [
+            [name, *(f"{median(run[key] for run in runs):.2f}" for key in ("wall_s", "cpu_s"))]
+            for name, runs in found["startup"]["results"].items()
+        ]
+        lines += ["## New process to first simulated query", "", *table(["caches", "wall s", "CPU s"], rows), ""]
+    if "processes" in found:
+        results = found["processes"]["results"]
+        rows = [
+            [count, number(median(results[name])), spread(results[name])] for count, name in ((1, "one"), (2, "two"))
+        ]
+        lines += ["## Two processes", "", *table(["processes", "queries per second", "runs"], rows), ""]
+    if "search" in found:
+        targets = ("0.9", "0.95", "0.99")
+        rows = []
+        for library, result in found["search"]["results"].items():
+            at = [result["at"].get(target) for target in targets]
+            cells = [f"{number(x['qps'])} ({x['riftsim_over_it']:.2f})" if x else "not reached" for x in at]
+            rows.append([library, found["search"]["versions"].get(library, ""), *cells])
+        lines += [
+            "## Searching in memory", "",
+            "Queries per CPU second at equal recall@10, in brackets riftsim's rate over it; each on the index that it "
+            "built (R=64, L=100; HNSW M=32, efConstruction=100).", "",
+            *table(["library", "version", *(f"recall {target}" for target in targets)], rows), "",
+        ]  # fmt: skip
+    if "build" in found:
+        rows = [
+            [each["library"], found["build"]["versions"].get(each["library"], ""), each["R"], each["L"],
+             number(median(each["cpu_s"])), f"{each['riftsim_over_it']:.2f}", number(each["memory_mib"]),
+             *(f"{value:.4f}" for value in each["recall"])]
+            for each in found["build"]["results"]
+        ]  # fmt: skip
+        lists = [f"recall@10, L={L}" for L in found["build"]["results"][0]["search_L"]]
+        header = ["library", "version", "R", "L", "CPU s", "riftsim's over it", "MiB more", *lists]
+        lines += ["## Building", "", *table(header, rows), ""]
+    return lines
+
+
+def page() -> str:
+    """Text of the page."""
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(MEASURED.glob("*.json"))}
+    machine = next(iter(found.values()))["machine"]
+    loads = [each["machine"]["load_average"] for each in found.values()]
+    busy = max(loads) > machine["processors"]
+    lines = [
+        "# Performance", "",
+        "Made by `scripts/update_performance_page.py` from `benchmarks/measured`, which `benchmarks/all.py` writes. "
+        "Figures are medians of runs that take turns; ratios are medians of the ratios within each turn; one thread "
+        "unless said. CPU time is that of all threads of a process.", "",
+        f"Machine: {machine['cpu']}, {machine['processors']} processors, Python {machine['python']}; "
+        f"{min(loads):.1f} to {max(loads):.1f} processes running or waiting while it was measured"
+        + (": **it was busy**, so absolute times are too long and ratios uncertain." if busy else "."),
+        "", "## Budgets", "",
+        *table(["what", "goal", "measured", ""], budgets(found)), "",
+        *sections(found),
+        NOTES.read_text(encoding="utf-8").rstrip(),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Write the page."""
+    with atomic_write(PAGE) as partial:
+        partial.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
