@@ -29,6 +29,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         nargs="+",
         help="measure no device, but take the network from what ib_read_lat and ib_read_bw printed",
     )
+    network.add_argument(
+        "--ssd",
+        metavar="FILE",
+        type=Path,
+        help="measure the drive of this file, by direct reads of it; writes a profile for DiskANN and PipeANN",
+    )
     calibrate.add_argument(
         "--memnode", metavar="HOST:PORT", help="read from this memory node (default: from this process, by loopback)"
     )
@@ -83,6 +89,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
+    if options.ssd:
+        from riftsim.cli.drive import calibrate_drive
+
+        return calibrate_drive(options)
     import msgspec
 
     from riftsim.computenode.calibration import this_machine, with_cpu

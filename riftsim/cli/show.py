@@ -34,11 +34,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _profile_show(options: argparse.Namespace) -> int:
     if options.name is None:
         from riftsim.rdma.profiles import list_profiles
+        from riftsim.storage.profile import list_ssd_profiles
 
-        return _print_names(list_profiles(), options.json)
+        return _print_names([*list_profiles(), *list_ssd_profiles()], options.json)
     from riftsim.rdma.description import describe
+    from riftsim.storage.description import describe_ssd
+    from riftsim.storage.profile import is_ssd_profile
 
-    sections = describe(options.name)
+    sections = (describe_ssd if is_ssd_profile(options.name) else describe)(options.name)
     if options.json:
         print_json(sections)
         return 0

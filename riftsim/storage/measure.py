@@ -8,14 +8,17 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
+from riftsim import yaml_file
 from riftsim.constants import Constant
 from riftsim.errors import TransportError
+from riftsim.files import atomic_write
 from riftsim.index.sectors import SECTOR_BYTES
 from riftsim.kernels.disk_reads import timed_reads
 from riftsim.rng import stream
-from riftsim.storage.profile import DeviceSection, SsdFile, load_ssd_profile
+from riftsim.storage.profile import SECTIONS, DeviceSection, SsdFile, load_ssd_profile, make_ssd_profile
 from riftsim.units import MIB
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64)
@@ -190,6 +193,24 @@ def measured_profile(measurement: DriveMeasurement, name: str) -> SsdFile:
     )
     description = f"Measured on this machine: {measurement.path}"
     return SsdFile(name=name, description=description, device=device, host=known.file.host)
+
+
+def write_ssd_profile(file: SsdFile, path: str | os.PathLike) -> None:
+    """Check a profile and write it as YAML that ``load_ssd_profile`` reads, atomically.
+
+    Raises
+    ------
+    ConfigError
+        If a constant contradicts another one; names it. Nothing is written then.
+    """
+    make_ssd_profile(file)
+    content = msgspec.to_builtins(file)
+    for section in SECTIONS:
+        for constant in content[section].values():
+            if constant["measured_ghz"] is None:
+                del constant["measured_ghz"]
+    with atomic_write(path) as partial:
+        partial.write_text(yaml_file.dump(content), encoding="utf-8")
 
 
 def _fitted_units(rows: list[DepthRow], media_ns: int, top: float) -> int:

@@ -112,6 +112,14 @@ def list_ssd_profiles() -> list[str]:
     return profile_names(_FOLDER)
 
 
+def is_ssd_profile(name_or_path: str | Path) -> bool:
+    """Whether this is the name of a bundled SSD profile, or a file that looks like one."""
+    if str(name_or_path) in list_ssd_profiles():
+        return True
+    path = Path(name_or_path)
+    return path.is_file() and "device" in yaml_file.read(path)[0]
+
+
 def load_ssd_profile(name_or_path: str | Path) -> SsdProfile:
     """Read and check a profile and convert it to integers.
 

@@ -1,11 +1,14 @@
 """Measuring a drive, and making a profile of what was measured."""
 
+import os
+
 import numpy as np
 import pytest
 
+from riftsim.cli import main
 from riftsim.errors import TransportError
 from riftsim.storage.measure import DepthRow, DriveMeasurement, measure_drive, measured_profile
-from riftsim.storage.profile import make_ssd_profile
+from riftsim.storage.profile import load_ssd_profile, make_ssd_profile
 
 
 def test_a_file_is_measured_at_every_depth(tmp_path):
@@ -46,3 +49,19 @@ def test_the_profile_recovers_a_drive_from_its_rates(units):
     assert abs(profile.units - units) <= max(1, 0.15 * units)
     assert profile.command_ps == pytest.approx(1e12 / max(rates), rel=0.01)
     assert "random reads of 4 KiB of file, direct" in file.device.read_ns.source
+
+
+def test_the_command_writes_a_profile_that_others_take(tmp_path, capsys):
+    path, out = tmp_path / "file", tmp_path / "mine.yaml"
+    path.write_bytes(bytes(9 << 20))
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pytest.skip("the folder of tests has no direct reads")
+    assert main(["calibrate", "--ssd", str(path), "--out", str(out)]) == 0
+    assert f"profile: {out}" in capsys.readouterr().out
+    assert main(["profile", "show", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "device.media_ns" in shown
+    assert load_ssd_profile(out).name == "mine"
+    assert set(tmp_path.iterdir()) == {path, out}
