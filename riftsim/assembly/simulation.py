@@ -11,7 +11,7 @@ from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
-from riftsim.computenode.engine import CpuBudget
+from riftsim.computenode.engine import ComputeNode, CpuBudget
 from riftsim.config.schema import ExperimentConfig, TraceConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
@@ -53,6 +53,11 @@ def simulate(
     simulated = replace(simulated, cpu=_without_idle_parts(simulated))
     if alter:
         simulated = alter(simulated)
+    if config.driver.trace and (simulated.memory_threads or simulated.make_node is not ComputeNode):
+        raise ConfigError(
+            f"driver.trace: found a block, but the calls and batches of system '{system.name}' are not written down; "
+            "expected none"
+        )
     engine = engine_of(config.driver.engine, simulated, system)
     run = _ENGINES[engine](
         simulated,

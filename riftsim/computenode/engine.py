@@ -340,7 +340,10 @@ class ComputeNode:
         self._note(
             trace.STEP, run.ordinal, thread.index, from_ps, computed_ps, posted_ps, at_ps, how, unfinished, window
         )
-        return at_ps if step.then is None else self._carry_out(thread, run, step.then, at_ps, made)
+        if step.then is None:
+            return at_ps
+        self._note(trace.POLLED, run.ordinal, thread.index, at_ps, at_ps)  # a step of the table begins without a poll
+        return self._carry_out(thread, run, step.then, at_ps, made)
 
     def _call(self, thread: MainThread, made: list[tuple[QueryRun, CallRequest]], from_ps: int) -> int:
         """Make the calls of a turn; return when the thread is done with it."""

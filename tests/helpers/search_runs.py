@@ -65,6 +65,7 @@ def simulate(
     warmup: int | None = None,
     arrivals_ps: np.ndarray | None = None,
     engine: Callable[..., SimulatedRun] = run_simulated,
+    load: dict | None = None,
     **changes,
 ) -> SimulatedRun:
     """Run a system in simulation; ``changes`` are of the ``SimulatedCluster``, after the system's own."""
@@ -88,6 +89,7 @@ def simulate(
         measured=measured or queries,
         concurrency=concurrency,
         arrivals_ps=arrivals_ps,
+        **(load or {}),
     )
 
 

@@ -76,6 +76,10 @@ def test_the_oracles_in_a_configuration(store):
             r"cluster.record_cache.kind: found 'hops', but system 'in_memory_vamana'.* expected 'none'",
         ),
         (
+            {"system": {"kind": "distvs"}, "driver": {"kind": "sim", "trace": {"first": 0}}},
+            r"driver.trace: found a block, but the calls and batches of system 'distvs'",
+        ),
+        (
             {"system": {"kind": "distvs"}, "cluster": cluster("hops")},
             r"cluster.record_cache.kind: found 'hops', but system 'distvs'.* expected 'none'",
         ),

@@ -9,6 +9,7 @@ from search_worlds import random_world
 
 from riftsim.computenode.drivers.local import step_through
 from riftsim.errors import ProtocolError
+from riftsim.results.trace import trace_of
 from riftsim.search.rounds import RoundSearch
 from riftsim.search.speculative import SpeculativeSearch
 from riftsim.testing import check_program
@@ -113,3 +114,15 @@ def test_reading_ahead_and_splitting_the_update_save_time_and_change_nothing(pho
         times[name] = np.mean([each.end_ps - each.start_ps for each in run.runs])
     assert times["both"] < 0.8 * times["no prefetch"]
     assert times["no prefetch"] < times["neither"]
+
+
+def test_a_trace_holds_every_part_of_a_turn(photos):
+    run = simulate(system_of("cxl_ann", photos), concurrency=2, warmup=2, load={"traced": range(2, 6)})
+    trace = trace_of(run.trace, run.runs[0].ordinal)
+    for row, each in enumerate(run.runs[:4]):
+        steps = trace.of(row).steps
+        assert steps["from_ps"].iloc[0] == each.start_ps
+        assert steps["until_ps"].iloc[-1] == each.end_ps
+        assert (steps["from_ps"].to_numpy()[1:] >= steps["until_ps"].to_numpy()[:-1]).all()
+        assert steps["done"].tolist() == [False] * (len(steps) - 1) + [True]
+        assert len(trace.of(row).reads) == each.answer.counts["reads_record"]

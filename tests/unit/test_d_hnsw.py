@@ -214,3 +214,10 @@ def test_budgets_and_threads_are_enforced():
         system_of(routed=9)
     with pytest.raises(ConfigError, match=r"cluster\.threads"):
         simulate(system_of(), threads=1)
+
+
+def test_a_sampler_sees_batches():
+    run = simulate(system_of(), concurrency=6, queries=4, measured=12, load={"sample_ps": 2_000_000})
+    assert run.windows["queries_active"].max() == 6
+    assert run.windows["busy_threads"].max() > 1
+    assert run.windows["busy_workers"].max() == 0
