@@ -148,10 +148,10 @@ def _print(record: dict, chosen: set[str]) -> None:
 
 def _print_costs(lab: "Lab") -> None:
     rows = [
-        [name, str(cost.runs), f"{cost.queries:,}", str(cost.new), f"{cost.seconds:.1f}"]
+        [name, str(cost.runs), f"{cost.queries:,}", str(cost.new), f"{cost.cpu_s:.1f}"]
         for name, cost in sorted(lab.costs.items())
     ]
-    titles = ("experiment", "runs", "simulated queries", "run now", "seconds")
+    titles = ("experiment", "runs", "simulated queries", "run now", "CPU seconds")
     print_table([Column(title, numeric=title != "experiment") for title in titles], rows)
 
 

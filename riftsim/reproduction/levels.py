@@ -77,8 +77,8 @@ QUICK = Level(
     seeds=(0, 1, 2),
     arrivals=1500,
     base_sizes=(2500, 5000, 10_000, 20_000, 40_000),
-    perturbations=(0.25, 0.5, 2.0, 4.0),
-    samples=16,
+    perturbations=(0.25, 4.0),
+    samples=8,
     scale_sets=_SIFT_SIZES[1:],
 )
 FULL = Level(

@@ -1,0 +1,127 @@
+"""Publish a scoreboard: copy it into results/published/reproduction and fill the last part of docs/reproduction.md.
+
+    python scripts/reproduction_page.py results/reproduction quick
+
+What the page says between its markers is made from the files alone: counts, costs, and the claims that are missed, the
+largest deviation first.
+"""
+
+import argparse
+import csv
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from riftsim.files import atomic_write
+from riftsim.reproduction.scoreboard import lines_of
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/reproduction.md"
+PUBLISHED = ROOT / "results/published/reproduction"
+LINK = "../results/published/reproduction"
+
+
+def counts_table(counts: dict[str, dict[str, int]]) -> list[str]:
+    """Predictions by section and verdict."""
+    verdicts = [verdict for verdict, number in counts["all"].items() if number]
+    lines = [f"| section | {' | '.join(verdicts)} |", "|---" + "|---:" * len(verdicts) + "|"]
+    return lines + [f"| {name} | {' | '.join(str(row[v]) for v in verdicts)} |" for name, row in counts.items()]
+
+
+def costs_table(costs: dict[str, dict[str, float]]) -> list[str]:
+    """What each experiment needs."""
+    lines = ["| experiment | runs | simulated queries | CPU seconds |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| [{name}](../experiments/{name}/README.md) | {cost['runs']} | {cost['queries']:,} | {cost['cpu_s']:.0f} |"
+        for name, cost in costs.items()
+    ]
+    sums = [sum(cost[key] for cost in costs.values()) for key in ("runs", "queries", "cpu_s")]
+    return [*lines, f"| all | {sums[0]} | {sums[1]:,} | {sums[2]:.0f} |"]
+
+
+def deviation(claim: dict[str, Any]) -> float:
+    """How far off the worst missed number of a claim is, as the logarithm of its ratio; orders and recalls last."""
+    ratios = [part["ratio"] for part in claim["parts"] if part["verdict"] == "missed" and part["ratio"]]
+    return max((abs(math.log(ratio)) if ratio > 0 else math.inf for ratio in ratios), default=0.0)
+
+
+def missed_table(claims: list[dict[str, Any]]) -> list[str]:
+    """Predictions that are missed, the largest deviation first."""
+    missed = [claim for claim in claims if claim["counts"] and claim["verdict"] == "missed"]
+    lines = ["| claim | what | paper | ours | ratio |", "|---|---|---|---|---|"]
+    for claim in sorted(missed, key=deviation, reverse=True):
+        for position, (what, paper, ours, ratio, _) in enumerate(lines_of(claim)):
+            lines.append(f"| {claim['id'] if position == 0 else ''} | {what} | {paper} | {ours} | {ratio} |")
+    return lines
+
+
+def sensitivity_table(folder: Path) -> list[str]:
+    """How far constants can move, if it was asked."""
+    path = folder / "margins.csv"
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    lines = [
+        "\n### How far constants can move\n",
+        "| conclusion | latency behind / ahead | changes at |",
+        "|---|---:|---|",
+    ]
+    for name in dict.fromkeys(row["conclusion"] for row in rows):
+        own = [row for row in rows if row["conclusion"] == name]
+        changes = [f"{row['constants']} x {float(row['shorter']):.2g}" for row in own if float(row["shorter"]) > 0]
+        changes += [f"{row['constants']} x {float(row['longer']):.2g}" for row in own if row["longer"] != "inf"]
+        lines.append(f"| {name} | {float(own[0]['effect']):.3f} | {', '.join(changes) or 'no factor that was tried'} |")
+    return [*lines, f"\n![tornado]({LINK}/tornado.png)"]
+
+
+def page(record: dict[str, Any], folder: Path) -> str:
+    """The part between the markers."""
+    calibrations = {verdict: count for verdict, count in record["counts"]["calibrate"]["all"].items() if count}
+    sets = ", ".join(
+        f"{name}: {chosen['dataset.name']}" + (f" ({chosen['dataset.n']:,} vectors)" if "dataset.n" in chosen else "")
+        for name, chosen in record["sets"].items()
+    )
+    lines = [
+        f"`{' '.join(record['command'])}`, commit {record['versions']['commit']}, {record['finished'][:10]}; {sets}; profile "
+        f"`{record['hardware']}`. Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
+        "Predictions, duplicates once:\n",
+        *counts_table(record["counts"]["predict"]),
+        f"\nClaims that may calibrate: {', '.join(f'{count} {verdict}' for verdict, count in calibrations.items())}.\n",
+        "### What is missed\n",
+        *missed_table(record["claims"]),
+        "\n### What it costs\n",
+        *costs_table(record["costs"]),
+    ]
+    if (folder / "growth.png").exists():
+        lines += ["\n### Growth with the number of vectors\n", f"![growth]({LINK}/growth.png)"]
+    return "\n".join([*lines, *sensitivity_table(folder)])
+
+
+def main() -> None:
+    """Copy and fill."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("results", type=Path, help="results folder of riftsim reproduce")
+    parser.add_argument("level", choices=["smoke", "quick", "full"])
+    asked = parser.parse_args()
+    PUBLISHED.mkdir(parents=True, exist_ok=True)
+    for folder in (asked.results / "scoreboard" / asked.level, asked.results / "sensitivity" / asked.level):
+        if folder.is_dir():
+            for path in folder.iterdir():
+                if path.suffix != ".pdf":
+                    shutil.copyfile(path, PUBLISHED / path.name)
+    if (asked.results / "fitted.yaml").exists():
+        shutil.copyfile(asked.results / "fitted.yaml", PUBLISHED / "fitted.yaml")
+    record = json.loads((PUBLISHED / "scoreboard.json").read_text(encoding="utf-8"))
+    text = PAGE.read_text(encoding="utf-8")
+    body = f"<!-- published -->\n{page(record, PUBLISHED)}\n<!-- end -->"
+    text = re.sub(r"<!-- published -->.*?<!-- end -->", lambda _: body, text, flags=re.DOTALL)
+    with atomic_write(PAGE) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
