@@ -86,8 +86,8 @@ def page(record: dict[str, Any], folder: Path) -> str:
         for name, chosen in record["sets"].items()
     )
     lines = [
-        f"`{' '.join(record['command'])}`, commit {record['versions']['commit']}, {record['finished'][:10]}; {sets}; profile "
-        f"`{record['hardware']}`. Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
+        f"`{' '.join(record['command'])}`, commit {record['versions']['commit']}, {record['finished'][:10]}; {sets}; "
+        f"profile `{record['hardware']}`. Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
         "Predictions, duplicates once:\n",
         *counts_table(record["counts"]["predict"]),
         f"\nClaims that may calibrate: {', '.join(f'{count} {verdict}' for verdict, count in calibrations.items())}.\n",
