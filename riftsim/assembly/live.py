@@ -99,6 +99,7 @@ def ready_for_live(system: System) -> None:
         reason = "does not take records from a landing buffer (land_in)"
     else:
         step_through(program, 0)
+        program.retry([read.tag for read in program.start(0).chain])
         return
     raise ConfigError(f"driver.kind: found 'live', but system '{system.name}' {reason}; expected 'local' or 'sim'")
 

@@ -237,6 +237,7 @@ def _print_summary(report: "Report", runs: "RunSet", figures: list[Path]) -> Non
             rows.append([slugs[run.path], *(number(values[name], digits) for name, _, digits in _SUMMARY)])
         print_table(columns, rows, title=report.experiment)
         _say_what_was_too_short(runs)
+        _say_what_python_costs(runs)
     print(f"results: {report.folder}")
     print_figures(figures)
 
@@ -256,6 +257,21 @@ def _say_what_was_too_short(runs: "RunSet") -> None:
         print(
             f"riftsim: note: throughput times latency gives other numbers of queries in flight than the load keeps "
             f"({short[0]}; {len(short)} point(s)): too few queries for a steady throughput; raise measured_queries",
+            file=sys.stderr,
+        )
+
+
+def _say_what_python_costs(runs: "RunSet") -> None:
+    """Print beside live figures what of them is the interpreter's and not the network's."""
+    costs = [run.facts["python"] for run in runs if "python" in run.facts]
+    if costs:
+        posting_us, polling_us = (
+            sum(cost[f"{part}_ns"] for cost in costs) / max(1, sum(cost["reads"] for cost in costs)) / 1000
+            for part in ("posting", "polling")
+        )
+        print(
+            f"riftsim: note: live latencies contain Python: {posting_us:.1f} us to post a read and {polling_us:.1f} us "
+            "to take its completion",
             file=sys.stderr,
         )
 

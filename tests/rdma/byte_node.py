@@ -1,5 +1,9 @@
-"""A memory node of bytes that follow from their place, as a process: ``python byte_node.py BYTES [HOST:PORT]``."""
+"""A memory node as a process that starts quickly: ``python byte_node.py BYTES|RECORDS.npy [HOST:PORT [CONTENT]]``.
 
+It serves bytes that follow from their place, or the records in a file, whose content (JSON) it then says.
+"""
+
+import json
 import sys
 
 import numpy as np
@@ -15,8 +19,11 @@ def pattern(size: int) -> np.ndarray:
 
 def main() -> None:
     """Serve, by default on a free port of the loopback; the first line says which."""
+    what = sys.argv[1]
     listen = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1:0"
-    node = MemoryNode(pattern(int(sys.argv[1])), {"bytes": "pattern"}, MemoryNodeSettings(listen=listen))
+    content = sys.argv[3] if len(sys.argv) > 3 else "{}"
+    records = pattern(int(what)) if what.isdigit() else np.load(what)
+    node = MemoryNode(records, json.loads(content), MemoryNodeSettings(listen=listen))
     node.stop_on_signals()
     print(node.address, flush=True)
     node.serve(lambda text: print(text, flush=True))

@@ -32,9 +32,9 @@ def node_in_thread(records: np.ndarray, content: dict | None = None, **settings)
 class NodeProcess:
     """``byte_node.py`` as a process."""
 
-    def __init__(self, size: int):
-        script = Path(__file__).with_name("byte_node.py")
-        self.process = subprocess.Popen([sys.executable, script, str(size)], stdout=subprocess.PIPE, text=True)
+    def __init__(self, *arguments):
+        command = [sys.executable, Path(__file__).with_name("byte_node.py"), *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().strip()
 
     def signal(self, number: int) -> None:

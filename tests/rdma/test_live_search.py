@@ -1,5 +1,6 @@
 """Searches over a device: results of the local driver, replays, memory nodes that stop, die, or hold something else."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -68,8 +69,7 @@ def require_recall(system, found, local):
         assert np.array_equal(found.queries["recall"], local.queries["recall"])
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("posting", ["chained", "extended"])
+@pytest.mark.parametrize(("system", "posting"), [*((system, "chained") for system in SYSTEMS), ("riftann", "extended")])
 def test_a_hundred_queries_equal_the_local_driver_and_their_replay(tmp_path, addresses, system, posting):
     local = run(experiment(system, {"kind": "local"}))
     log = str(tmp_path / "log.parquet")
@@ -107,40 +107,38 @@ def test_searches_go_on_while_the_memory_node_s_process_is_stopped(tmp_path):
         assert rest.endswith("memory node: closed\n")
 
 
-def test_a_memory_node_killed_in_the_middle_ends_the_run_with_its_name(tmp_path):
-    content = experiment("riftann", {"kind": "local"}, cluster=ONE)
-    with Served(tmp_path, content) as node:
-        driver = {"kind": "live", "memnodes": [node.address], "timeout": 10, "retry_cnt": 2, **PATIENT}
-        begin = []
-
-        def kill(done):
-            if done == 20:
-                node.kill()
-                begin.append(time.monotonic())
-
-        with pytest.raises(TransportError, match=rf"memory node 0 \({node.address}\), queue pair \d+, .*RETRY_EXC_ERR"):
-            run(experiment("riftann", driver, cluster=ONE), on_progress=kill)
-        assert time.monotonic() - begin[0] < 20
+def in_process(folder, node):
+    """The records of a memory node in a process of their own, which can be killed."""
+    np.save(folder / "records.npy", node._memory)
+    return NodeProcess(folder / "records.npy", "127.0.0.1:0", json.dumps(node.descriptor.content))
 
 
-def test_a_replica_goes_on_when_the_other_is_killed_in_the_middle(tmp_path):
-    content = experiment("remote_vamana", {"kind": "local"}, cluster=ONE)
-    with Served(tmp_path, content) as doomed, in_thread(content) as other:
-        driver = {
-            "kind": "live",
-            "memnodes": [doomed.address, other.address],
-            "replicas": 2,
-            "timeout": 10,
-            "retry_cnt": 2,
-            **PATIENT,
-        }
-        found = run(
-            experiment("remote_vamana", driver, cluster=ONE), on_progress=lambda done: done == 20 and doomed.kill()
-        )
-        assert np.array_equal(found.ids, run(content).ids)
+@pytest.mark.parametrize("system", ["remote_vamana", "riftann"])
+def test_a_memory_node_killed_in_the_middle(tmp_path, system):
+    """With a replica the queries go on, without one they end within a set time, and both name it."""
+    content = experiment(system, {"kind": "local"}, cluster=ONE)
+    hasty = {"kind": "live", "timeout": 10, "retry_cnt": 2, **PATIENT}
+    killed_at = []
+
+    def kill(done):
+        if done == 20:
+            doomed.kill()
+            killed_at.append(time.monotonic())
+
+    with in_thread(content) as other, in_process(tmp_path, other) as doomed:
+        driver = {**hasty, "memnodes": [doomed.address, other.address], "replicas": 2}
+        found = run(experiment(system, driver, cluster=ONE), on_progress=kill)
+        require_recall(system, found, run(content))
         assert found.queries["retried"].sum() > 0
-        assert all(doomed.address in failure for failure in found.facts["failures"])
         assert found.facts["failures"]
+        assert all(doomed.address in failure for failure in found.facts["failures"])
+
+        with in_process(tmp_path, other) as doomed:
+            alone = experiment(system, {**hasty, "memnodes": [doomed.address]}, cluster=ONE)
+            first_cause = rf"memory node 0 \({doomed.address}\), queue pair \d+, .*RETRY_EXC_ERR"
+            with pytest.raises(TransportError, match=first_cause):
+                run(alone, on_progress=kill)
+            assert time.monotonic() - killed_at[1] < 10
 
 
 def test_another_index_is_found_out_in_the_handshake():

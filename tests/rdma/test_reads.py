@@ -2,6 +2,7 @@
 
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,6 +104,24 @@ def test_two_compute_nodes_read_at_once(node):
             while not port.poll():
                 pass
             require_bytes(port, [Read(slot, slot, 128) for slot in range(32)])
+
+
+def test_huge_pages_are_read_as_others_are():
+    pages = Path("/proc/sys/vm/nr_hugepages")
+    try:
+        pages.write_text("8")
+    except OSError as error:
+        pytest.skip(f"{pages}: {error}")
+    try:
+        if int(pages.read_text()) < 1:
+            pytest.skip("no huge page can be had on this machine")
+        with node_in_thread(REGION, pages="huge") as node, port_to([node.address]) as port:
+            pipeline = ReadPipeline(port)
+            pipeline.submit(0, reads := [Read(slot, 7000 * slot, 516) for slot in range(32)])
+            assert complete(pipeline, 32)[1] == []
+            require_bytes(port, reads)
+    finally:
+        pages.write_text("0")
 
 
 def test_more_than_the_device_can_do_is_refused(node):

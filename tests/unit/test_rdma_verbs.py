@@ -65,3 +65,14 @@ def test_logging_stays_as_it_was(monkeypatch, tmp_path):
     finally:
         for name in ("pyverbs", "pyverbs.device"):
             sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("generation", ["enums", "libibverbs_enums"])
+def test_constants_are_found_in_both_generations_of_pyverbs(monkeypatch, generation):
+    stand_in(monkeypatch, list)
+    for name in ("enums", "libibverbs_enums"):
+        module = SimpleNamespace(IBV_QPT_RC=2) if name == generation else None
+        monkeypatch.setitem(sys.modules, f"pyverbs.{name}", module)
+    assert verbs.Enums().QPT_RC == 2
+    with pytest.raises(AttributeError, match="IBV_NO_SUCH"):
+        _ = verbs.Enums().NO_SUCH
