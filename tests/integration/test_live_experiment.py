@@ -11,6 +11,7 @@ from riftsim.assembly import live
 from riftsim.config.check import problems
 from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError, TransportError
+from riftsim.systems.context import System
 
 
 @pytest.fixture
@@ -92,18 +93,19 @@ def test_every_part_needs_its_memory_nodes(memory_nodes):
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        ("in_memory_vamana", "reads nothing"),
-        ("one_hop_delay", "has no latency"),
-        ("diskann", "needs what only the simulation has .*drive"),
-    ],
+    ("kind", "reason"), [("in_memory_vamana", "reads nothing"), ("one_hop_delay", "has no latency")]
 )
 def test_systems_that_cannot_run_live_are_refused_with_the_reason(kind, reason):
     one = {"memory_nodes": 1, "placement": {"kind": "contiguous"}}
     content = experiment("remote_vamana", {"kind": "live", "memnodes": ["a:1"]}, queries=40, cluster=one)
     with pytest.raises(ConfigError, match=rf"driver\.kind: found 'live', but system .* {reason}"):
         run({**content, "system": {"kind": kind}})
+
+
+def test_a_system_with_parts_that_are_only_simulated_is_refused():
+    system = System("far", lambda: None, cluster_changes={"budget": None, "make_node": None})
+    with pytest.raises(ConfigError, match=r"system 'far' needs what only the simulation has \(make_node\)"):
+        live.ready_for_live(system)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,9 @@ def require_recall(system, found, local):
         assert np.array_equal(found.queries["recall"], local.queries["recall"])
 
 
-@pytest.mark.parametrize(("system", "posting"), [*((system, "chained") for system in SYSTEMS), ("async_vamana", "extended")])
+@pytest.mark.parametrize(
+    ("system", "posting"), [*((system, "chained") for system in SYSTEMS), ("async_vamana", "extended")]
+)
 def test_a_hundred_queries_equal_the_local_driver_and_their_replay(tmp_path, addresses, system, posting):
     local = run(experiment(system, {"kind": "local"}))
     log = str(tmp_path / "log.parquet")
