@@ -205,7 +205,7 @@ class QueryState(NamedTuple):
 
 
 @kernel(inline=True)
-def _home(node, capacity):
+def home(node, capacity):
     """Hash position of a node (Fibonacci hashing)."""
     mixed = np.uint64(np.uint32(node)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(mixed >> np.uint64(32)) & (capacity - 1)
@@ -215,7 +215,7 @@ def _home(node, capacity):
 def node_slot(node_ids, node):
     """Position of a node in the table, or of the empty slot where it belongs."""
     capacity = node_ids.shape[0]
-    slot = _home(node, capacity)
+    slot = home(node, capacity)
     while node_ids[slot] != node and node_ids[slot] != _EMPTY:
         slot = (slot + 1) & (capacity - 1)
     return slot

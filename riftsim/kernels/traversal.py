@@ -16,8 +16,11 @@ from riftsim.kernels.candidates import TAKEN, distance_of, id_of, insert, is_tak
 from riftsim.kernels.codes import code_distance, prefetch_code
 from riftsim.kernels.gate import GATE_ORACLE
 from riftsim.kernels.placement import locate
-from riftsim.kernels.query import heap_pop, heap_push, node_slot
-from riftsim.kernels.vector_ops import distance_bytes, load_i32
+from riftsim.kernels.query import heap_pop, heap_push, home, node_slot
+from riftsim.kernels.vector_ops import distance_bytes, load_i32, prefetch
+
+_LOOK_AHEAD = 4
+_FARTHEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class RemoteIndex(NamedTuple):
@@ -272,6 +275,7 @@ def receive(state, index, query, buffer, tags, starts, count):
     slots = state.flight_tags.shape[0]
     lists = np.int64(0)
     kept = 0
+    _fetch_next_candidates(state)
     for i in range(count):
         slot = tags[i] & (slots - 1)
         if tags[i] < 0 or state.flight_tags[slot] != tags[i]:
@@ -281,6 +285,9 @@ def receive(state, index, query, buffer, tags, starts, count):
                 return q.UNKNOWN_TAG
         if state.flight_expansions[slot] >= 0:
             lists += 1
+            _fetch_places(
+                state, buffer, starts[i] + (0 if state.flight_kinds[slot] == q.READ_ADJACENCY else index.vector_bytes)
+            )
         elif state.flight_kinds[slot] == q.READ_RECORD:
             kept += 1
     demand = room(state, lists, index.degree)
@@ -319,6 +326,31 @@ def receive(state, index, query, buffer, tags, starts, count):
 
 
 @kernel(inline=True)
+def _fetch_places(state, buffer, at):
+    """Ask the caches for the places in the table of nodes of an adjacency list's neighbours.
+
+    Which of them are new is hard to foresee, so a core would wait for one place after the other.
+    """
+    for j in range(load_i32(buffer, at)):
+        prefetch(state.node_ids, home(load_i32(buffer, at + 4 + 4 * j), state.node_ids.shape[0]))
+
+
+@kernel(inline=True)
+def _fetch_next_candidates(state):
+    """Ask the caches for the places of the candidates of which some will be expanded next."""
+    cursor = state.numbers[q.CURSOR]
+    for at in range(cursor, min(cursor + _LOOK_AHEAD, state.numbers[q.LIST_SIZE])):
+        _fetch_place(state, id_of(state.candidates[at]))
+
+
+@kernel(inline=True)
+def _fetch_place(state, node):
+    place = home(node, state.node_ids.shape[0])
+    prefetch(state.node_ids, place)
+    prefetch(state.node_status, place)
+
+
+@kernel(inline=True)
 def _keep_list(state, index, buffer, at, node):
     """Keep the adjacency list of a verified node for a later expansion."""
     row = state.numbers[q.KEPT]
@@ -331,40 +363,48 @@ def _keep_list(state, index, buffer, at, node):
 @kernel(inline=True)
 def take_list(state, index, buffer, at, expansion):
     """Make evaluation tasks of the unseen neighbours in the adjacency list at ``buffer[at:]``."""
-    first = state.numbers[q.PENDING_TAIL]
+    first = tail = state.numbers[q.PENDING_TAIL]
     degree = load_i32(buffer, at)
     for j in range(degree):
-        _await_neighbor(state, index, load_i32(buffer, at + 4 + 4 * j))
-    _close_list(state, first, degree, expansion)
+        tail = _await_neighbor(state, index, tail, load_i32(buffer, at + 4 + 4 * j))
+    _close_list(state, first, tail, degree, expansion)
 
 
 @kernel
 def take_kept_list(state, index, node, expansion):
     """The same for the kept list of a node that was verified with its whole record."""
-    first = state.numbers[q.PENDING_TAIL]
+    first = tail = state.numbers[q.PENDING_TAIL]
     row = state.numbers[q.KEPT] - 1
     while state.kept_nodes[row] != node:
         row -= 1
     degree = state.kept_lists[row, 0]
     for j in range(degree):
-        _await_neighbor(state, index, state.kept_lists[row, 1 + j])
-    _close_list(state, first, degree, expansion)
+        tail = _await_neighbor(state, index, tail, state.kept_lists[row, 1 + j])
+    _close_list(state, first, tail, degree, expansion)
 
 
 @kernel(inline=True)
-def _await_neighbor(state, index, neighbor):
-    if see(state, neighbor):
-        prefetch_code(index.codes, index.code_bytes, neighbor)
-        tail = state.numbers[q.PENDING_TAIL]
-        state.pending_ids[tail & (state.pending_ids.shape[0] - 1)] = neighbor
-        state.numbers[q.PENDING_TAIL] = tail + 1
+def _await_neighbor(state, index, tail, neighbor):
+    """Put a neighbour that was not seen before at the end of the pending ones; their new end.
+
+    The counts are kept by the caller until the list ends: in memory each would wait for the one before.
+    """
+    slot = node_slot(state.node_ids, neighbor)
+    if state.node_ids[slot] == neighbor:
+        return tail
+    state.node_ids[slot] = neighbor
+    state.node_status[slot] = q.SEEN
+    prefetch_code(index.codes, index.code_bytes, neighbor)
+    state.pending_ids[tail & (state.pending_ids.shape[0] - 1)] = neighbor
+    return tail + 1
 
 
 @kernel(inline=True)
-def _close_list(state, first, degree, expansion):
-    """Cut the neighbours that a list added into tasks, and count the list."""
+def _close_list(state, first, stop, degree, expansion):
+    """Cut the neighbours that a list added into tasks, and count them and the list."""
     numbers = state.numbers
-    stop = numbers[q.PENDING_TAIL]
+    numbers[q.NODES] += stop - first
+    numbers[q.PENDING_TAIL] = stop
     chunk = state.rules[q.RULE_CHUNK]
     if chunk == 0:
         chunk = max(1, stop - first)
@@ -424,6 +464,8 @@ def merge_task(state, number):
     verified_as_it_comes = state.rules[q.RULE_VERIFY] != q.VERIFY_EXPANDED and state.rules[q.RULE_BEAM] == 0
     verified_when_evicted = verified_as_it_comes and state.rules[q.RULE_VERIFY_EVICTED]
     entered = 0
+    if verified_as_it_comes:
+        _fetch_places_of_entrants(state, task[q.TASK_START], task[q.TASK_STOP])
     for pending in range(task[q.TASK_START], task[q.TASK_STOP]):
         key = pack(state.pending_distances[pending & mask], state.pending_ids[pending & mask])
         size = numbers[q.LIST_SIZE]
@@ -456,6 +498,18 @@ def merge_task(state, number):
         head += 1
     numbers[q.TASK_HEAD] = head
     return entered
+
+
+@kernel(inline=True)
+def _fetch_places_of_entrants(state, start, stop):
+    """Ask the caches for the places of pending neighbours that are near enough for the candidate list as it is."""
+    size = state.numbers[q.LIST_SIZE]
+    bound = state.candidates[size - 1] if size == state.candidates.shape[0] else _FARTHEST
+    mask = state.pending_ids.shape[0] - 1
+    for pending in range(start, stop):
+        node = state.pending_ids[pending & mask]
+        # One place stands in for those that are not: a branch would be as hard to foresee as the insertion itself.
+        _fetch_place(state, node if pack(state.pending_distances[pending & mask], node) < bound else np.int32(0))
 
 
 @kernel(inline=True)

@@ -48,8 +48,9 @@ def new_state(
     rule_array = np.zeros(q.RULES, np.int64)
     for position, value in rules.items():
         rule_array[position] = value
-    # About three in eight neighbours of a list were not seen before; a search expands about L nodes.
-    nodes = _power_of_two(max(1024, list_size * degree * 3 // 4, 2 * window * degree))
+    # About three in eight neighbours of a list were not seen before; a search expands about L nodes. No larger than
+    # that needs: the tables of all queries in flight share the caches.
+    nodes = _power_of_two(max(1024, list_size * degree // 2, 2 * window * degree))
     pending = _power_of_two(2 * window * degree)
     slots = _power_of_two(window)
     whole_records = bool(rule_array[q.RULE_FULL_RECORD])

@@ -25,9 +25,9 @@ def a_state(**changes):
 @given(st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=24), st.integers(0, 2**31 - 1))
 def test_the_table_of_nodes_is_a_dict(nodes, stranger):
     slot_of, ids = q.node_slot.py_func, np.full(32, -1, np.int32)
-    home = q._home.py_func
+    home = q.home.py_func
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
-        patch.setattr(q, "_home", home)
+        patch.setattr(q, "home", home)
         places = {}
         for node in map(np.int32, nodes):
             places[node] = slot_of(ids, node)
