@@ -9,18 +9,11 @@ import numpy as np
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, id_of, pack
+from riftsim.kernels.evaluation import evaluate_task, merge_task
 from riftsim.kernels.gate import GATE_ORACLE, gate_open
 from riftsim.kernels.query import node_slot
-from riftsim.kernels.traversal import (
-    admit_expansion,
-    evaluate_task,
-    merge_task,
-    next_to_verify,
-    next_untaken,
-    post,
-    room,
-    take_kept_list,
-)
+from riftsim.kernels.traversal import admit_expansion, post, room, take_kept_list
+from riftsim.kernels.verification import next_to_verify, next_untaken
 
 
 @kernel

@@ -6,10 +6,12 @@ The compute node keeps compact codes and prunes with them; the memory node's thr
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, distance_of, id_of, insert, pack
+from riftsim.kernels.evaluation import evaluate_task, merge_task
 from riftsim.kernels.placement import locate
 from riftsim.kernels.query import node_slot
-from riftsim.kernels.traversal import admit_expansion, evaluate_task, merge_task, next_untaken, room, take_list
+from riftsim.kernels.traversal import admit_expansion, room, take_list
 from riftsim.kernels.vector_ops import distance_bytes
+from riftsim.kernels.verification import next_untaken
 
 
 @kernel(inline=True)

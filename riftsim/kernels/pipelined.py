@@ -12,7 +12,8 @@ from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, distance_of, id_of, insert, is_taken, pack
 from riftsim.kernels.codes import code_distance
 from riftsim.kernels.query import node_slot
-from riftsim.kernels.traversal import admit_expansion, clear, next_untaken, post, see
+from riftsim.kernels.traversal import admit_expansion, clear, post, see
+from riftsim.kernels.verification import next_untaken
 
 
 @kernel

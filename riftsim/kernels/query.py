@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from riftsim.kernels._jit import kernel
+from riftsim.kernels.vector_ops import prefetch
 
 # ---- positions in QueryState.numbers: what the query has in its hands
 LIST_SIZE = 0
@@ -219,6 +220,14 @@ def node_slot(node_ids, node):
     while node_ids[slot] != node and node_ids[slot] != _EMPTY:
         slot = (slot + 1) & (capacity - 1)
     return slot
+
+
+@kernel(inline=True)
+def fetch_place(state, node):
+    """Ask the caches for a node's place in the table, or near it."""
+    place = home(node, state.node_ids.shape[0])
+    prefetch(state.node_ids, place)
+    prefetch(state.node_status, place)
 
 
 @kernel

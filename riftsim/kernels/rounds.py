@@ -8,18 +8,10 @@ import numpy as np
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, id_of
+from riftsim.kernels.evaluation import evaluate_task, merge_task
 from riftsim.kernels.query import node_slot
-from riftsim.kernels.traversal import (
-    admit_expansion,
-    evaluate_task,
-    merge_task,
-    next_to_verify,
-    next_untaken,
-    offer_to_verification,
-    post,
-    receive,
-    region_starts,
-)
+from riftsim.kernels.traversal import admit_expansion, post, receive, region_starts
+from riftsim.kernels.verification import next_to_verify, next_untaken, offer_to_verification
 
 
 @kernel(inline=True)

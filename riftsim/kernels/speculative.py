@@ -7,7 +7,8 @@ leaves it the nearest, its record is there already.
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, id_of
-from riftsim.kernels.traversal import admit_expansion, next_untaken
+from riftsim.kernels.traversal import admit_expansion
+from riftsim.kernels.verification import next_untaken
 
 
 @kernel

@@ -1,9 +1,9 @@
-"""What a query does, as transitions over its state: begin, post, receive records, evaluate, merge.
+"""What a query does, as transitions over its state: begin, post, receive records.
 
 Best-first search on compact codes (RiftANN, sections 2.1 and 3.2). The candidate list is ordered by compact distance
 alone; exact distances feed only the results, which are the k nearest by exact distance. When the next reads are
-decided is the subject of ``rounds`` and ``eager``; both are made of the transitions here. Drivers differ in when they
-call the kernels, never in what the kernels do.
+decided is the subject of ``rounds`` and ``eager``; both are made of the transitions here, in ``evaluation`` and in
+``verification``. Drivers differ in when they call the kernels, never in what the kernels do.
 """
 
 from typing import NamedTuple
@@ -12,15 +12,15 @@ import numpy as np
 
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
-from riftsim.kernels.candidates import TAKEN, distance_of, id_of, insert, is_taken, pack
-from riftsim.kernels.codes import code_distance, prefetch_code
+from riftsim.kernels.candidates import id_of, insert, pack
+from riftsim.kernels.codes import prefetch_code
+from riftsim.kernels.evaluation import evaluate_task, merge_task, open_task
 from riftsim.kernels.gate import GATE_ORACLE
 from riftsim.kernels.placement import locate
-from riftsim.kernels.query import heap_pop, heap_push, home, node_slot
+from riftsim.kernels.query import fetch_place, home, node_slot
 from riftsim.kernels.vector_ops import distance_bytes, load_i32, prefetch
 
 _LOOK_AHEAD = 4
-_FARTHEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class RemoteIndex(NamedTuple):
@@ -87,7 +87,7 @@ def begin(state, index, query, window):
     see(state, np.int32(index.start))
     state.pending_ids[0] = index.start
     numbers[q.PENDING_TAIL] = 1
-    _open_task(state, 0, 1, np.int64(0))
+    open_task(state, 0, 1, np.int64(0))
     evaluate_task(state, index, query, 0)
     merge_task(state, 0)
     # The start node is nobody's neighbour.
@@ -96,91 +96,6 @@ def begin(state, index, query, window):
 
 
 # ---------------------------------------------------------------- asking
-
-
-@kernel(inline=True)
-def next_untaken(state):
-    """Position of the nearest candidate that is not taken, or -1."""
-    numbers = state.numbers
-    at = numbers[q.CURSOR]
-    while at < numbers[q.LIST_SIZE] and is_taken(state.candidates[at]):
-        at += 1
-    numbers[q.CURSOR] = at
-    return at if at < numbers[q.LIST_SIZE] else -1
-
-
-@kernel(inline=True)
-def threshold(state):
-    """tau: the k-th best exact distance, infinite before there are k results."""
-    size = state.results.shape[0]
-    if state.numbers[q.RESULT_SIZE] < size:
-        return np.float32(np.inf)
-    return distance_of(state.results[size - 1])
-
-
-@kernel(inline=True)
-def may_matter(state, key):
-    """The verification rule for a candidate: d^ <= alpha * tau, both Euclidean; never before there are k results.
-
-    Internal distances are squared, so alpha is squared with them (section 3.2).
-    """
-    if state.rules[q.RULE_VERIFY] == q.VERIFY_ALL:
-        return True
-    if state.rules[q.RULE_VERIFY] == q.VERIFY_EXPANDED or state.numbers[q.RESULT_SIZE] < state.results.shape[0]:
-        return False
-    alpha = state.rules[q.RULE_ALPHA_PPM] / 1e6
-    return np.float64(distance_of(key)) <= alpha * alpha * np.float64(threshold(state))
-
-
-@kernel(inline=True)
-def next_to_verify(state):
-    """Take the nearest node that the verification rule asks for from the heap; -1 if there is none now."""
-    numbers = state.numbers
-    if state.rules[q.RULE_VERIFY] == q.VERIFY_ORACLE:
-        return _next_true_neighbor(state)
-    while numbers[q.UNVERIFIED] > 0:
-        key = state.unverified[0]
-        unread = not state.node_status[node_slot(state.node_ids, id_of(key))] & q.HAS_VECTOR
-        if unread and not may_matter(state, key):
-            break
-        heap_pop(state.unverified, numbers[q.UNVERIFIED])
-        numbers[q.UNVERIFIED] -= 1
-        if unread:
-            return id_of(key)
-    return np.int32(-1)
-
-
-@kernel
-def _next_true_neighbor(state):
-    """A true neighbour that entered the list, was not read, and will not be expanded as far as one can see; or -1."""
-    more = next_untaken(state) >= 0
-    for i in range(state.true_ids.shape[0]):
-        node = state.true_ids[i]
-        slot = node_slot(state.node_ids, node)
-        status = state.node_status[slot]
-        if node < 0 or state.node_ids[slot] != node or status & q.HAS_VECTOR or not status & q.ENTERED:
-            continue
-        listed = False
-        for at in range(state.numbers[q.LIST_SIZE] if more else 0):
-            listed = listed or id_of(state.candidates[at]) == node
-        if not listed:
-            return node
-    return np.int32(-1)
-
-
-@kernel(inline=True)
-def offer_to_verification(state, key):
-    """Note a candidate that entered the list or left it, unless its exact vector was asked for already."""
-    slot = node_slot(state.node_ids, id_of(key))
-    if state.node_status[slot] & (q.ENTERED | q.HAS_VECTOR):
-        return
-    state.node_status[slot] |= q.ENTERED
-    if state.rules[q.RULE_VERIFY] == q.VERIFY_ORACLE:
-        return
-    if may_matter(state, key):
-        state.node_status[slot] |= q.WANTED
-    heap_push(state.unverified, state.numbers[q.UNVERIFIED], key)
-    state.numbers[q.UNVERIFIED] += 1
 
 
 @kernel(inline=True)
@@ -340,14 +255,7 @@ def _fetch_next_candidates(state):
     """Ask the caches for the places of the candidates of which some will be expanded next."""
     cursor = state.numbers[q.CURSOR]
     for at in range(cursor, min(cursor + _LOOK_AHEAD, state.numbers[q.LIST_SIZE])):
-        _fetch_place(state, id_of(state.candidates[at]))
-
-
-@kernel(inline=True)
-def _fetch_place(state, node):
-    place = home(node, state.node_ids.shape[0])
-    prefetch(state.node_ids, place)
-    prefetch(state.node_status, place)
+        fetch_place(state, id_of(state.candidates[at]))
 
 
 @kernel(inline=True)
@@ -409,122 +317,13 @@ def _close_list(state, first, stop, degree, expansion):
     if chunk == 0:
         chunk = max(1, stop - first)
     for start in range(first, stop, chunk):
-        _open_task(state, start, min(stop, start + chunk), expansion)
+        open_task(state, start, min(stop, start + chunk), expansion)
     numbers[q.LISTS] += 1
     numbers[q.NEIGHBORS] += degree
     state.trail[expansion, q.TRAIL_NEW] = stop - first
 
 
-# ---------------------------------------------------------------- evaluating and merging
-
-
-@kernel(inline=True)
-def _open_task(state, start, stop, expansion):
-    numbers = state.numbers
-    task = state.tasks[numbers[q.TASK_TAIL] & (state.tasks.shape[0] - 1)]
-    task[q.TASK_START] = start
-    task[q.TASK_STOP] = stop
-    task[q.TASK_ADMITTED] = numbers[q.EXPANSIONS]
-    task[q.TASK_EXPANSION] = expansion
-    task[q.TASK_MERGED] = 0
-    numbers[q.TASK_TAIL] += 1
-    numbers[q.UNFINISHED] += stop - start
-    numbers[q.GENERATED] += stop - start
-
-
-@kernel
-def evaluate_task(state, index, query, number):
-    """Compute the compact distances of a task; touches nothing that another task or the main thread writes."""
-    task = state.tasks[number & (state.tasks.shape[0] - 1)]
-    mask = state.pending_ids.shape[0] - 1
-    for at in range(task[q.TASK_START], task[q.TASK_STOP]):
-        node = state.pending_ids[at & mask]
-        state.pending_distances[at & mask] = code_distance(
-            index.code_kind, index.metric, state.table, query, index.codes, index.code_bytes, node, index.dimension
-        )
-
-
-@kernel
-def merge_task(state, number):
-    """Insert the evaluated neighbours of a task into the candidate list.
-
-    Returns
-    -------
-    int
-        How many entered it; UNKNOWN_TAG if the task is not open, and nothing was changed.
-    """
-    numbers = state.numbers
-    task_mask = state.tasks.shape[0] - 1
-    is_known = numbers[q.TASK_HEAD] <= number < numbers[q.TASK_TAIL]
-    if not is_known or state.tasks[number & task_mask, q.TASK_MERGED]:
-        return q.UNKNOWN_TAG
-    task = state.tasks[number & task_mask]
-    mask = state.pending_ids.shape[0] - 1
-    capacity = state.candidates.shape[0]
-    verified_as_it_comes = state.rules[q.RULE_VERIFY] != q.VERIFY_EXPANDED and state.rules[q.RULE_BEAM] == 0
-    verified_when_evicted = verified_as_it_comes and state.rules[q.RULE_VERIFY_EVICTED]
-    entered = 0
-    if verified_as_it_comes:
-        _fetch_places_of_entrants(state, task[q.TASK_START], task[q.TASK_STOP])
-    for pending in range(task[q.TASK_START], task[q.TASK_STOP]):
-        key = pack(state.pending_distances[pending & mask], state.pending_ids[pending & mask])
-        size = numbers[q.LIST_SIZE]
-        evicted = state.candidates[capacity - 1] & ~TAKEN
-        at = insert(state.candidates, size, capacity, key)
-        _remember(state, at >= 0)
-        if at < 0:
-            continue
-        entered += 1
-        numbers[q.LIST_SIZE] = min(size + 1, capacity)
-        numbers[q.CURSOR] = min(numbers[q.CURSOR], at)
-        if verified_when_evicted:
-            if size == capacity:
-                offer_to_verification(state, evicted)
-        elif verified_as_it_comes:
-            offer_to_verification(state, key)
-
-    count = task[q.TASK_STOP] - task[q.TASK_START]
-    numbers[q.EVALUATIONS] += count
-    numbers[q.UNFINISHED] -= count
-    numbers[q.INSERTIONS] += entered
-    state.trail[task[q.TASK_EXPANSION], q.TRAIL_INSERTED] += entered
-    state.trail[task[q.TASK_ADMITTED], q.TRAIL_HIDDEN] += entered
-    state.trail[numbers[q.EXPANSIONS], q.TRAIL_HIDDEN] -= entered
-
-    task[q.TASK_MERGED] = 1
-    head = numbers[q.TASK_HEAD]
-    while head < numbers[q.TASK_TAIL] and state.tasks[head & task_mask, q.TASK_MERGED]:
-        numbers[q.PENDING_HEAD] = state.tasks[head & task_mask, q.TASK_STOP]
-        head += 1
-    numbers[q.TASK_HEAD] = head
-    return entered
-
-
-@kernel(inline=True)
-def _fetch_places_of_entrants(state, start, stop):
-    """Ask the caches for the places of pending neighbours that are near enough for the candidate list as it is."""
-    size = state.numbers[q.LIST_SIZE]
-    bound = state.candidates[size - 1] if size == state.candidates.shape[0] else _FARTHEST
-    mask = state.pending_ids.shape[0] - 1
-    for pending in range(start, stop):
-        node = state.pending_ids[pending & mask]
-        # One place stands in for those that are not: a branch would be as hard to foresee as the insertion itself.
-        _fetch_place(state, node if pack(state.pending_distances[pending & mask], node) < bound else np.int32(0))
-
-
-@kernel(inline=True)
-def _remember(state, inserted):
-    """Enter one completed evaluation into the rolling history."""
-    numbers = state.numbers
-    history = state.recent.shape[0]
-    at = numbers[q.RECENT_AT]
-    if numbers[q.RECENT] == history:
-        numbers[q.RECENT_INSERTED] -= state.recent[at]
-    else:
-        numbers[q.RECENT] += 1
-    state.recent[at] = 1 if inserted else 0
-    numbers[q.RECENT_INSERTED] += state.recent[at]
-    numbers[q.RECENT_AT] = at + 1 if at + 1 < history else 0
+# ---------------------------------------------------------------- looking
 
 
 @kernel

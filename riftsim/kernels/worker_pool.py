@@ -10,9 +10,9 @@ from numba import types
 
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.addresses import array_at, matrix_at
+from riftsim.kernels.evaluation import evaluate_task
 from riftsim.kernels.handles import index_of, state_of
 from riftsim.kernels.pool import next_task
-from riftsim.kernels.traversal import evaluate_task
 
 # ---- positions in ``pool``
 MUTEX = 0  # addresses: pthread_mutex_t, and two pthread_cond_t

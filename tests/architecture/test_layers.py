@@ -15,7 +15,6 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 LONGER_FOR_A_REASON = {
     "riftsim/config/schema.py": "one structure for each block of the experiment file, to be read from top to bottom",
-    "riftsim/kernels/traversal.py": "the transitions of one query's state, which are read and inlined together",
 }
 """Module to the reason why it is one subject that does not fit into `MAX_LINES`."""
 

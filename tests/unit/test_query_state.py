@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from riftsim.kernels import query as q
 from riftsim.kernels.candidates import pack
 from riftsim.kernels.pool import next_task
-from riftsim.kernels.traversal import may_matter
+from riftsim.kernels.verification import may_matter
 from riftsim.search.state import grown, new_state, state_bytes
 
 
