@@ -6,16 +6,30 @@ Runs alternate, each in a process of its own. CPU time is that of all threads du
 compiled before. Vamana graphs have R and L as given and alpha 1.2; HNSW has M = R / 2 and efConstruction = L.
 """
 
+import shutil
 import tempfile
+from contextlib import nullcontext
+from pathlib import Path
 
 from _bench import interpreters, median, options, run_job, save, set_folder, show
 
 SEARCH_L = (10, 20, 40, 80, 160)
 
 
+def kept(keep, name):
+    """Folder for an index: a new one that lasts, or one that does not."""
+    if keep is None:
+        return tempfile.TemporaryDirectory()
+    folder = keep / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return nullcontext(str(folder))
+
+
 def main():
     parser = options(__doc__.splitlines()[0])
     parser.add_argument("--points", default="64:100", help="R:L of each build, e.g. 64:100,96:128")
+    parser.add_argument("--keep", type=Path, help="folder for the last build of each, for search.py")
     arguments = parser.parse_args()
     folder, pythons = set_folder(arguments), interpreters(arguments)
     results, rows, versions = [], [], {}
@@ -24,7 +38,7 @@ def main():
         runs = {name: [] for name in pythons}
         for _ in range(arguments.repeats):
             for name, python in pythons.items():
-                with tempfile.TemporaryDirectory() as index:
+                with kept(arguments.keep, name) as index:
                     job = {
                         "library": name, "build": True, "set": str(folder), "rows": arguments.rows, "folder": index,
                         "R": R, "L": L, "threads": arguments.threads, "search_L": SEARCH_L,
