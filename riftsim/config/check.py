@@ -15,6 +15,7 @@ from riftsim.config.schema import (
     LocalDriver,
     PipeAnnConfig,
     ReplayDriver,
+    SimDriver,
 )
 from riftsim.yaml_file import KeyPath
 
@@ -89,6 +90,8 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
         if config.cluster.record_cache.kind != "none":
             kind = config.cluster.record_cache.kind
             yield ("cluster", "record_cache", "kind"), f"found '{kind}', expected 'none' with system '{system}'"
+        if isinstance(config.driver, SimDriver) and config.driver.trace is not None:
+            yield ("driver", "trace"), f"found one with system '{system}', whose drive keeps none; expected no trace"
         if isinstance(config.driver, LiveDriver | ReplayDriver):
             found = config.driver.__struct_config__.tag
             yield ("driver", "kind"), f"found '{found}' with system '{system}', which reads a drive; expected 'file'"

@@ -128,6 +128,7 @@ def test_a_faster_drive_makes_a_faster_search(photos):
         ({"cluster.placement": {"kind": "hash"}}, "cluster.placement.kind: found 'hash', expected 'contiguous'"),
         ({"cluster.record_cache": {"kind": "hops"}}, "cluster.record_cache.kind: found 'hops', expected 'none'"),
         ({"system": {"kind": "pipeann", "start_width": 8, "max_width": 4}}, "system.start_width: found 8"),
+        ({"driver": {"kind": "sim", "trace": {}}}, "driver.trace: found one with system 'diskann'"),
         ({"system.beam_width": 200}, "system.beam_width: found 200, expected at most search.L"),
     ],
 )
