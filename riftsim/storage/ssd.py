@@ -8,7 +8,9 @@ The path of a read, with the event that begins each part:
 - COMPLETION: what is left of the interface's time has passed; the read is visible.
 
 Units are striped over the drive's bytes, so reads of different places meet by chance: c queues with one server each,
-not one queue with c servers. Nothing is written, so there are no garbage collection and no tail behind it.
+not one queue with c servers. Reads of one page that wait for a unit one after the other share its read of the flash:
+else the unit under the node that every search begins with would limit them all. Nothing is written, so there are no
+garbage collection and no tail behind it.
 """
 
 from collections import deque
@@ -42,6 +44,8 @@ class Drive:
         self.node = node
         self.number = number
         self.units_free_ps = [0] * units
+        self.units_last = [-1] * units
+        """Stripe that each unit reads, or will have read, last."""
         self.controller_free_ps = self.link_free_ps = 0
         self.controller_busy_ps = self.media_busy_ps = self.link_busy_ps = 0
         self.reads = self.payload_bytes = self.submissions = 0
@@ -171,7 +175,7 @@ class SimulatedSsds:
 
     def _admit(self, queue: SubmissionQueue) -> None:
         profile, drive, calendar = self.profile, queue.drive, self.calendar
-        units_free = drive.units_free_ps
+        units_free, units_last = drive.units_free_ps, drive.units_last
         while queue.waiting and queue.free_slots:
             read = queue.waiting.popleft()
             queue.free_slots -= 1
@@ -183,8 +187,10 @@ class SimulatedSsds:
             done = 0
             for stripe in range(first, last // profile.stripe_bytes + 1):
                 unit = stripe % profile.units
-                units_free[unit] = max(drive.controller_free_ps, units_free[unit]) + profile.media_ps
-                drive.media_busy_ps += profile.media_ps
+                if units_last[unit] != stripe or units_free[unit] <= drive.controller_free_ps:
+                    units_last[unit] = stripe
+                    units_free[unit] = max(drive.controller_free_ps, units_free[unit]) + profile.media_ps
+                    drive.media_busy_ps += profile.media_ps
                 done = max(done, units_free[unit])
             calendar.at(done, _RESPONSE, drive.node, read.query, read.tag, self._transfer, read)
 

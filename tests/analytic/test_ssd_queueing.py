@@ -101,7 +101,7 @@ def test_waiting_for_the_units_is_that_of_as_many_m_d_1_queues(load):
     draw = stream(1, f"m/d/c {load}")
     reads = 15_000
     instants = np.cumsum(np.rint(draw.exponential(media / units / load, reads)).astype(int)).tolist()
-    sectors = draw.integers(0, 1 << 20, reads).tolist()
+    sectors = draw.integers(0, 1 << 24, reads).tolist()
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, profile, 1)
     log = Log(calendar)
@@ -161,9 +161,27 @@ def test_reads_complete_out_of_order_when_a_unit_is_busy():
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, SAMSUNG, 1)
     log = Log(calendar)
-    ssds.post(ssds.create_qp(0, 0, log), Chain(0, [read(0, 0), read(1, 1), read(2, 4)]))
+    ssds.post(ssds.create_qp(0, 0, log), Chain(0, [read(0, 0), read(1, 4 * SAMSUNG.units), read(2, 4)]))
     calendar.run()
     assert [tag for tag, _ in log.entries] == [0, 2, 1]
+
+
+def test_reads_of_one_page_share_its_read_while_they_wait():
+    calendar = Calendar()
+    ssds = SimulatedSsds(calendar, SAMSUNG, 1)
+    log = Log(calendar)
+    queue = ssds.create_qp(0, 0, log)
+    ssds.post(queue, Chain(0, [read(0, 0), read(1, 1), read(2, 4 * SAMSUNG.units), read(3, 0)]))
+    calendar.run()
+    instants = dict(log.entries)
+    assert instants[0] == SAMSUNG.unloaded_ps()
+    assert instants[1] == instants[0] + SAMSUNG.transfer_ps(SECTOR_BYTES)
+    assert instants[2] == instants[0] + SAMSUNG.media_ps
+    assert instants[3] == instants[0] + 2 * SAMSUNG.media_ps
+    begun = calendar.now
+    ssds.post(queue, Chain(0, [read(4, 0)]))
+    calendar.run()
+    assert log.entries[-1][1] - begun == SAMSUNG.unloaded_ps()
 
 
 def test_what_is_no_read_of_whole_sectors_is_refused():
