@@ -94,7 +94,7 @@ class VerbsPort:
             for address, memory_node, (connection, descriptor) in zip(addresses, parts, met, strict=True):
                 self._connect(address, memory_node, connection, descriptor, settings)
             self._elements: dict[tuple[int, int], Any] = {}
-            self._requests: dict[tuple[int, int, bool], Any] = {}
+            self._requests: dict[tuple[int, int, bool, bool], Any] = {}
             self._closing.callback(self._close_requests)
             self.post = self._post_extended if settings.posting == "extended" else self._post_chained
             self._closing = self._closing.pop_all()
@@ -197,7 +197,7 @@ class VerbsPort:
             raise self._refused(queue_pair, reads, error) from error
 
     def _request(self, slot: int, length_bytes: int, is_last: bool, last_only: bool):
-        key = slot, length_bytes, is_last
+        key = slot, length_bytes, is_last, last_only
         request = self._requests.get(key)
         if request is None:
             request = self._requests[key] = verbs.load("wr").SendWR(

@@ -72,6 +72,18 @@ def test_chains_of_any_length_use_their_requests_again(node, posting, last_only)
         assert pipeline.in_flight == 0
 
 
+@pytest.mark.parametrize("posting", ["chained", "extended"])
+def test_one_port_signals_as_each_chain_asks(node, posting):
+    reads = [Read(slot, 64 * slot, 64) for slot in range(4)]
+    with port_to([node.address], posting=posting) as port:
+        for last_only in (True, False, True):
+            port.post(0, reads, last_only=last_only)
+            found, until = [], time.monotonic() + 30
+            while (not found or found[-1].wr != 3) and time.monotonic() < until:
+                found += port.poll()
+            assert [entry.wr for entry in found] == ([3] if last_only else [0, 1, 2, 3])
+
+
 def test_several_memory_nodes_are_told_apart(node):
     others = pattern(1 << 16)[::-1].copy()
     with (
