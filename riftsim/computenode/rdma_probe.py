@@ -163,8 +163,13 @@ def _require(completions: Sequence[Completion]) -> None:
 
 
 def line(figures: dict[int, np.ndarray]) -> tuple[float, float]:
-    """Intercept and slope of the medians over their keys (least squares); neither below 0."""
+    """Intercept and slope of the medians over their keys; neither below 0.
+
+    The median of the slopes between all pairs (Theil, 1950; Sen, JASA 1968): one disturbed figure does not move it.
+    """
     counts = np.array(sorted(figures), dtype=float)
     medians = np.array([np.median(figures[int(count)]) for count in counts])
-    slope = max(0.0, float(np.polyfit(counts, medians, 1)[0])) if len(counts) > 1 else 0.0
-    return max(0.0, float(np.mean(medians - slope * counts))), slope
+    one, other = np.triu_indices(len(counts), 1)
+    slopes = (medians[other] - medians[one]) / (counts[other] - counts[one])
+    slope = max(0.0, float(np.median(slopes))) if len(slopes) else 0.0
+    return max(0.0, float(np.median(medians - slope * counts))), slope

@@ -70,6 +70,8 @@ def linear_figures(doorbell=700.0, build=300.0, fixed=5_000.0, per_read=900.0, p
 
 def test_a_line_goes_through_medians():
     assert line({count: np.array([0, 3.0 + 2 * count, 900]) for count in (1, 2, 8)}) == pytest.approx((3, 2))
+    disturbed = {count: np.array([3.0 + 2 * count]) for count in (1, 2, 4, 8, 16)} | {32: np.array([9_000.0])}
+    assert line(disturbed)[1] == pytest.approx(2)
     assert line({1: np.array([7.0])}) == (7.0, 0.0)
     assert line({1: np.array([9.0]), 2: np.array([5.0])}) == (7.0, 0.0)
 
