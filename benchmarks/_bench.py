@@ -19,6 +19,9 @@ __all__ = ["cpu_seconds", "median", "options", "read_set", "recall", "run_job", 
 # Each pins the threads of one kind of runtime; the libraries are told their number as well.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
+NOT_FACTS = ("json", "peer", "data_dir", "keep", "plot")
+"""Options that say where something lies."""
+
 
 def options(description):
     """Return the parser with the options that every benchmark takes."""
@@ -80,9 +83,10 @@ def median_curve(curves):
 
 
 def at_recall(curve, target):
-    """Throughput at a recall, its logarithm interpolated between list sizes; NaN outside the curve."""
+    """Throughput at a recall, its logarithm interpolated between list sizes; that of the smallest list where it reaches
+    more, NaN where no list reaches it."""
     recalls, logs = [point["recall"] for point in curve], [np.log(point["qps"]) for point in curve]
-    return float(np.exp(np.interp(target, recalls, logs, left=np.nan, right=np.nan)))
+    return float(np.exp(np.interp(target, recalls, logs, right=np.nan)))
 
 
 def show(header, rows):
@@ -107,11 +111,11 @@ def save(arguments, results, versions=None):
             "cpu": _cpu(), "processors": os.cpu_count(), "python": platform.python_version(), "load_average": load,
         },
         "versions": {name: _version(name) for name in ("riftsim", "numpy", "numba", "simpy")} | (versions or {}),
-        "options": {name: value for name, value in vars(arguments).items() if name not in ("json", "peer", "data_dir")},
+        "options": {name: value for name, value in vars(arguments).items() if name not in NOT_FACTS},
         "results": results,
     }  # fmt: skip
     Path(arguments.json).parent.mkdir(parents=True, exist_ok=True)
-    Path(arguments.json).write_text(json.dumps(facts, indent=1) + "\n")
+    Path(arguments.json).write_text(json.dumps(facts, indent=1, default=str) + "\n")
 
 
 def _cpu():
