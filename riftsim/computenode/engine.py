@@ -272,8 +272,7 @@ class ComputeNode:
             share_ps = poll_ps // len(seen)
             run.polling_ps += share_ps
             run.leave_idle(at_ps - share_ps)
-            self._note(trace.POLLED, ordinal, thread.index, at_ps - share_ps, at_ps)
-            at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps, made)
+            at_ps = self._carry_out(thread, run, run.program.receive(reads, tasks), at_ps, made, share_ps)
         return self._call(thread, made, at_ps)
 
     def _help(self, queries: list[int]) -> None:
@@ -303,9 +302,16 @@ class ComputeNode:
         return now_ps + took_ps
 
     def _carry_out(
-        self, thread: MainThread, run: QueryRun, step: Step, from_ps: int, made: list[tuple[QueryRun, CallRequest]]
+        self,
+        thread: MainThread,
+        run: QueryRun,
+        step: Step,
+        from_ps: int,
+        made: list[tuple[QueryRun, CallRequest]],
+        polled_ps: int = 0,
     ) -> int:
-        """Charge a step to the thread from a time on; return when it is done with it. Its calls go into ``made``."""
+        """Charge a step to the thread from a time on, before which the query's share of a poll took ``polled_ps``;
+        return when the thread is done with it. Its calls go into ``made``."""
         work_ps = self._cpu.work_ps(step.work, self.busy_cores)
         run.evaluation_ps += work_ps
         computed_ps = at_ps = from_ps + work_ps
@@ -335,14 +341,12 @@ class ComputeNode:
             thread.resuming.append(run.ordinal)
         if step.done:
             self._calendar.at(at_ps, EventKind.FINISH, self._node, run.ordinal, 0, self._finish, (thread, run))
-        unfinished, _, window = getattr(run.program, "counters", _no_counters)()
+        times_ps = (from_ps - polled_ps, from_ps, computed_ps, posted_ps, at_ps)
+        unfinished, _, _ = getattr(run.program, "counters", _no_counters)()
         how = step.blocked + trace.DONE * step.done
-        self._note(
-            trace.STEP, run.ordinal, thread.index, from_ps, computed_ps, posted_ps, at_ps, how, unfinished, window
-        )
+        self._note(trace.STEP, run.ordinal, thread.index, *times_ps, how, unfinished)
         if step.then is None:
             return at_ps
-        self._note(trace.POLLED, run.ordinal, thread.index, at_ps, at_ps)  # a step of the table begins without a poll
         return self._carry_out(thread, run, step.then, at_ps, made)
 
     def _call(self, thread: MainThread, made: list[tuple[QueryRun, CallRequest]], from_ps: int) -> int:

@@ -36,7 +36,6 @@ def ring(handle, first):
     while at >= 0:
         places[qp[t.Q_POSTED] & mask] = at
         qp[t.Q_POSTED] += 1
-        trace.note(handle, trace.RUNG, query, reads[at, t.R_TAG], now)
         if settings[t.IS_FREE]:
             schedule(handle, now, events.COMPLETION, node, query, reads[at, t.R_TAG], number)
         at = reads[at, t.R_NEXT]
@@ -48,6 +47,7 @@ def ring(handle, first):
     nic[t.IN_NIC] += count
     nic[t.IN_NIC_MAX] = max(nic[t.IN_NIC_MAX], nic[t.IN_NIC])
     if settings[t.IS_FREE]:
+        _note_rung(handle, first, now, now)
         qp[t.Q_FETCHED] = qp[t.Q_ADMITTED] = qp[t.Q_SENT] = qp[t.Q_POSTED]
         return
     due = now + settings[t.DOORBELL_PS]
@@ -56,6 +56,16 @@ def ring(handle, first):
     due = max(due, qp[t.Q_DOORBELL])  # chains of one queue pair are fetched in order
     qp[t.Q_DOORBELL] = due
     schedule(handle, due, events.DOORBELL, node, query, reads[first, t.R_TAG], number)
+    _note_rung(handle, first, now, due)
+
+
+@kernel
+def _note_rung(handle, first, now, due):
+    reads = t.table(handle, t.READS, t.READ_COLUMNS)
+    at = first
+    while at >= 0 and trace.traced(handle, reads[first, t.R_QUERY]):
+        trace.note(handle, trace.RUNG, reads[at, t.R_QUERY], reads[at, t.R_TAG], now, due)
+        at = reads[at, t.R_NEXT]
 
 
 @kernel(inline=True)
@@ -73,7 +83,6 @@ def doorbell(handle, number):
     while True:
         read = places[qp[t.Q_FETCHED] & mask]
         qp[t.Q_FETCHED] += 1
-        trace.note(handle, trace.FETCHED, reads[read, t.R_QUERY], reads[read, t.R_TAG], t.vector(handle, t.RUN)[t.NOW])
         if reads[read, t.R_NEXT] < 0:
             break
     _admit(handle, number)
@@ -267,7 +276,8 @@ def complete(handle, number):
             visible[thread[t.T_COMPLETIONS]] = places[qp[t.Q_SHOWN] & mask]
             thread[t.T_COMPLETIONS] += 1
             shown = t.table(handle, t.READS, t.READ_COLUMNS)[places[qp[t.Q_SHOWN] & mask]]
-            trace.note(handle, trace.VISIBLE, shown[t.R_QUERY], shown[t.R_TAG], now)
+            if not shown[t.R_SIGNALED]:
+                trace.note(handle, trace.COVERED, shown[t.R_QUERY], shown[t.R_TAG], now)
             qp[t.Q_SHOWN] += 1
         if not thread[t.T_BUSY]:
             wake(handle, number_of_thread)

@@ -67,17 +67,18 @@ def carry_out(handle, index, slot, requests, tasks, blocked, done):
 
 
 @kernel
-def _note_step(handle, slot, from_ps, computed, posted, until, how):
+def _note_step(handle, slot, polled, computed, posted, until, how):
+    run = t.vector(handle, t.RUN)
     query = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot]
     settings = t.vector(handle, t.SETTINGS)
     thread = query[t.S_THREAD] % settings[t.THREADS_PER_NODE]
-    unfinished = window = t.NOTHING
+    unfinished = polling = t.NOTHING
     if settings[t.SEARCH] == t.SEARCH_EAGER:
-        numbers = state_of(t.grid(handle, t.HANDLES)[slot]).numbers
-        unfinished, window = numbers[q.UNFINISHED], numbers[q.WINDOW]
-    trace.note(
-        handle, trace.STEP, query[t.S_ORDINAL], thread, from_ps, computed, posted, until, how, unfinished, window
-    )
+        unfinished = state_of(t.grid(handle, t.HANDLES)[slot]).numbers[q.UNFINISHED]
+    if not run[t.TURN_STARTS]:
+        polling = run[t.TURN_POLL] // run[t.TURN_ITEMS]
+    opened = polled - polling
+    trace.note(handle, trace.STEP, query[t.S_ORDINAL], thread, opened, polled, computed, posted, until, how, unfinished)
 
 
 @kernel

@@ -9,29 +9,27 @@ from riftsim.kernels._jit import kernel
 
 # ---- the main thread; the number is that of the thread within its node
 START = 0  # node, arrival, start
-POLLED = 1  # from, until; a query's share of a poll that showed something of it
-STEP = 2  # from, computed, posted, until, BLOCKED | DONE, unfinished evaluations, window
-DONE = 4  # beside ``search.messages.Blocked`` in a STEP
+STEP = 1  # from, polled (the query's share of a poll), computed, posted, until, blocked + DONE, unfinished evaluations
+DONE = 4  # added to ``search.messages.Blocked`` in a STEP
 
 # ---- a read; the number is its tag
-POSTED = 3  # node of the graph, kind, memory node
-RUNG = 4  # now
-FETCHED = 5  # now: its work request is in the NIC
-ADMITTED = 6  # now, start, end of the queue pair's processing
-SERVED = 7  # now, end of the NIC-wide processing, end of the request's serialisation, arrival at the memory node
-RESPONDED = 8  # arrival, end of processing, start of the PCIe read, first bytes there, start of the response
-TAKEN = 9  # arrival, start of serialisation, start of the PCIe write, written, and in the order of the queue pair
-VISIBLE = 10  # now: the main thread could see it
-SEEN = 11  # now: the main thread polled and saw it
+POSTED = 2  # node of the graph, kind, memory node
+RUNG = 3  # now, and when its work request is in the NIC
+ADMITTED = 4  # now, start, end of the queue pair's processing
+SERVED = 5  # now, end of the NIC-wide processing, end of the request's serialisation, arrival at the memory node
+RESPONDED = 6  # arrival, end of processing, start of the PCIe read, first bytes there, start of the response
+TAKEN = 7  # arrival, start of serialisation, start of the PCIe write, written, and in the order of the queue pair
+COVERED = 8  # now: visible with the completion entry of a later read; the others are visible when they are done
+SEEN = 9  # now: the main thread polled and saw it
 
 # ---- an evaluation task; the number is its own
-QUEUED = 12  # now
-RUN_BY_WORKER = 13  # now, until, neighbours
-RUN_BY_MAIN = 14  # likewise, on the query's main thread
-MERGED = 15  # now: the main thread polled and saw that it was done
+QUEUED = 10  # now
+RUN_BY_WORKER = 11  # now, until, neighbours
+RUN_BY_MAIN = 12  # likewise, on the query's main thread
+MERGED = 13  # now: the main thread polled and saw that it was done
 
 # ---- a control point; the number is 0
-CONTROL = 16  # now, unfinished, generated, T_q before, T_q after, W_R before, W_R after
+CONTROL = 14  # now, unfinished, generated, T_q before, T_q after, W_R before, W_R after
 
 
 @kernel(inline=True)

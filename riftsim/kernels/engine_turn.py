@@ -281,8 +281,6 @@ def _open_item(handle, slot):
     share = run[t.TURN_POLL] // run[t.TURN_ITEMS]
     query[t.S_POLLING] += share
     _leave_idle(query, run[t.TURN_AT] - share)
-    thread = query[t.S_THREAD] % settings[t.THREADS_PER_NODE]
-    trace.note(handle, trace.POLLED, query[t.S_ORDINAL], thread, run[t.TURN_AT] - share, run[t.TURN_AT])
     for i in range(5):
         run[t.BEFORE + i] = numbers[q.LISTS + i]
     run[t.TURN_STAGE] = _STAGE_RECEIVE

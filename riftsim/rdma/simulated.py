@@ -173,12 +173,12 @@ class SimulatedNetwork:
             length = request.length_bytes
             price = prices.get(length) or self._price(length)
             reads.append(_Read(qp, query, request.tag, length, request.signaled, price))
-            self._note(trace.RUNG, reads[-1], now)
         nic.doorbells += 1
         nic.add_outstanding(len(reads), now)
         costs = self.costs
         if costs.is_free:
             for read in reads:
+                self._note(trace.RUNG, read, now, now)
                 qp.in_flight.append(read)
                 self.calendar.at(now, _COMPLETION, nic.node, query, read.tag, self._complete, qp)
             return
@@ -189,6 +189,8 @@ class SimulatedNetwork:
             due = qp.doorbell_ps
         qp.doorbell_ps = due
         qp.rung.append(reads)
+        for read in reads:
+            self._note(trace.RUNG, read, now, due)
         self.calendar.at(due, _DOORBELL, nic.node, query, reads[0].tag, self._doorbell, qp)
 
     def _note(self, kind: int, read: "_Read", *times_ps: int) -> None:
@@ -211,10 +213,7 @@ class SimulatedNetwork:
         return self._prices[length_bytes]
 
     def _doorbell(self, qp: QueuePair) -> None:
-        fetched = qp.rung.popleft()
-        for read in fetched:
-            self._note(trace.FETCHED, read, self.calendar.now)
-        qp.waiting.extend(fetched)
+        qp.waiting.extend(qp.rung.popleft())
         self._admit(qp)
 
     def _admit(self, qp: QueuePair) -> None:
@@ -345,10 +344,9 @@ class SimulatedNetwork:
         else:
             if covered:
                 for earlier in covered:
-                    self._note(trace.VISIBLE, earlier, now)
+                    self._note(trace.COVERED, earlier, now)
                     qp.cq.push(earlier.tag, False)
                 covered.clear()
-            self._note(trace.VISIBLE, read, now)
             qp.cq.push(read.tag)
         if not self.costs.is_free:
             qp.free_slots += 1

@@ -48,13 +48,12 @@ seen it. -1 where the network takes no time.
 """
 
 _READ_ROWS = {
-    kinds.RUNG: ("rung_ps",),
-    kinds.FETCHED: ("fetched_ps",),
+    kinds.RUNG: ("rung_ps", "fetched_ps"),
     kinds.ADMITTED: ("admitted_ps", None, "sent_ps"),
     kinds.SERVED: ("served_ps", "processed_ps", "serialised_ps", "requested_ps"),
     kinds.RESPONDED: (None, "handled_ps", "loading_ps", "loaded_ps", "answering_ps"),
     kinds.TAKEN: ("arrived_ps", "taken_ps", "writing_ps", "written_ps", "ordered_ps"),
-    kinds.VISIBLE: ("visible_ps",),
+    kinds.COVERED: ("visible_ps",),
     kinds.SEEN: ("seen_ps",),
 }
 _TASK_ROWS = {
@@ -78,7 +77,7 @@ class Trace:
         Work of the main thread for the query, in order: ``row``, ``from_ps`` to ``polled_ps`` (the query's share of a
         poll; none at its start), ``computed_ps`` (tables, lists, distances, merging), ``posted_ps``, ``until_ps``
         (control); then ``blocked`` (``BLOCKED_...``: what it waits for), ``done``, ``unfinished``
-        evaluations, ``window`` (both 0 for round-synchronous searches).
+        evaluations (0 for round-synchronous searches).
     reads : DataFrame
         ``row``, ``tag``, ``node`` of the graph, ``kind`` (``READ_...`` of ``kernels.query``), ``memory_node``, and
         ``READ_TIMES``.
@@ -177,12 +176,9 @@ def _queries(rows: np.ndarray, steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(rows: np.ndarray) -> pd.DataFrame:
-    rows = _of_kind(rows, kinds.START, kinds.POLLED, kinds.STEP)
-    rows = rows[np.argsort(rows[:, _QUERY], kind="stable")]
-    # Of one query, each STEP follows on the START or POLLED that began it.
-    openings, steps = rows[::2], rows[1::2]
-    opened_ps = np.where(openings[:, _KIND] == kinds.START, openings[:, _FIRST + 2], openings[:, _FIRST])
-    polled_ps, computed_ps, posted_ps, until_ps, how, unfinished, window = steps[:, _FIRST:].T
+    steps = _of_kind(rows, kinds.STEP)
+    steps = steps[np.argsort(steps[:, _QUERY], kind="stable")]
+    opened_ps, polled_ps, computed_ps, posted_ps, until_ps, how, unfinished = steps[:, _FIRST:].T
     return pd.DataFrame(
         {
             "row": steps[:, _QUERY],
@@ -194,7 +190,6 @@ def _steps(rows: np.ndarray) -> pd.DataFrame:
             "blocked": how % kinds.DONE,
             "done": how >= kinds.DONE,
             "unfinished": unfinished,
-            "window": window,
         }
     )
 
@@ -203,7 +198,11 @@ def _reads(rows: np.ndarray) -> pd.DataFrame:
     posted = _of_kind(rows, kinds.POSTED)
     columns = dict(zip(("row", "tag", "node", "kind", "memory_node"), posted[:, _QUERY : _FIRST + 3].T, strict=True))
     columns |= {name: np.full(len(posted), -1, np.int64) for name in READ_TIMES}
-    return _filled(rows, posted, columns, _READ_ROWS)
+    reads = _filled(rows, posted, columns, _READ_ROWS)
+    # Without a completion entry of another read it is visible when it is done; a free network leaves that out too.
+    done_ps = reads["ordered_ps"].where(reads["ordered_ps"] >= 0, reads["rung_ps"])
+    reads["visible_ps"] = reads["visible_ps"].where(reads["visible_ps"] >= 0, done_ps)
+    return reads
 
 
 def _tasks(rows: np.ndarray) -> pd.DataFrame:

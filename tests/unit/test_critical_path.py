@@ -88,7 +88,7 @@ def one_read() -> Trace:
     queries = pd.DataFrame({"row": [0], "compute_node": 0, "thread": 0, "arrival_ps": 0, "start_ps": 5, "end_ps": 160})
     columns = ("from_ps", "polled_ps", "computed_ps", "posted_ps", "until_ps", "blocked", "done")
     steps = [(5, 5, 15, 20, 20, 0, False), (104, 106, 116, 116, 116, 0, False), (140, 150, 160, 160, 160, 0, True)]
-    steps = pd.DataFrame(steps, columns=columns).assign(row=0, unfinished=0, window=0)
+    steps = pd.DataFrame(steps, columns=columns).assign(row=0, unfinished=0)
     # Each stage of the first read takes 5 ps but the last, whose completion entry comes 4 ps after it; the second read,
     # posted at the same time, is 40 ps longer on the wire.
     times = np.array([[18 + 5 * stage for stage in range(17)] + [104, 104]])

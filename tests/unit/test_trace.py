@@ -84,10 +84,10 @@ def test_only_the_queries_asked_for_are_traced():
     assert traced_run(traced=None).trace is None
 
 
-def test_rounds_have_no_tasks_and_no_window():
+def test_rounds_have_no_tasks_and_nothing_unfinished():
     trace = trace_of(traced_run("remote").trace, WARMUP)
     assert not len(trace.tasks)
-    assert set(trace.steps["window"]) == {0}
+    assert set(trace.steps["unfinished"]) == {0}
     assert len(trace.reads)
 
 
