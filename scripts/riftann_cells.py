@@ -223,3 +223,10 @@ def requests_and_latency(rows: Rows) -> str:
     return (
         f"{find(rows, measure='reads')['ratio'] - 1:+.1%} / {find(rows, measure='latency_mean_us')['ratio'] - 1:+.1%}"
     )
+
+
+def largest_changes(rows: Rows, what: str) -> str:
+    """Largest change of throughput, P99 and recall over the settings of thresholds or of the interval."""
+    moved = [row for row in rows if (row["interval"] != 32) == (what == "interval")]
+    sizes = [max(abs(row[name]) for row in moved) for name in ("qps_change", "p99_change", "recall_change")]
+    return f"{sizes[0]:.1%}, {sizes[1]:.1%}, {sizes[2]:.4f}"

@@ -254,6 +254,16 @@ CLAIMS: dict[str, list[Claim]] = {
             ("interval counted per query", "adaptive query"),
         )
     ],
+    "sensitivity": [
+        (
+            "C01",
+            f"largest change of QPS, P99, recall over {name}",
+            "≤ 2.2 %, ≤ 5.8 %, < 0.0002",
+            "sensitivity",
+            lambda r, w=what: cells.largest_changes(r, w),
+        )
+        for name, what in (("both thresholds", "thresholds"), ("the interval, 8 to 128", "interval"))
+    ],
     "scaling": [
         (claim, what + where, paper, f"scaling{suffix}", lambda r, a=a, b=b: cells.scale(r, a, b))
         for suffix, where in (("", ", 0.90"), (LONG, ", 405 exp."))
