@@ -9,27 +9,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from riftsim.errors import ResultsError
 from riftsim.files import atomic_write
 from riftsim.search.messages import Answer, Program, Step
 
 START, RECEIVE, RETRY, APPLY, ANSWER = "start", "receive", "retry", "apply", "answer"
 
-_SCHEMA = pa.schema(
-    [
-        pa.field("search", pa.int64(), metadata={"is": "number of the search, in the order of starting"}),
-        pa.field("call", pa.string(), metadata={"is": "start, receive, retry, apply or answer"}),
-        pa.field("number", pa.int64(), metadata={"is": "start: the query; apply: the window; else -1"}),
-        pa.field("reads", pa.list_(pa.int64()), metadata={"is": "tags that the search was told of"}),
-        pa.field("tasks", pa.list_(pa.int64()), metadata={"is": "evaluation tasks that it was told of"}),
-        pa.field("requests", pa.list_(pa.list_(pa.int64(), 3)), metadata={"is": "tag, node and kind of what it asked"}),
-        pa.field("ids", pa.list_(pa.int64()), metadata={"is": "answer: the results"}),
-    ],
-    metadata={"riftsim_completion_log": "1"},
-)
+
+def _schema():
+    import pyarrow as pa  # here and below, so that runs without a log do not wait for it
+
+    return pa.schema(
+        [
+            pa.field("search", pa.int64(), metadata={"is": "number of the search, in the order of starting"}),
+            pa.field("call", pa.string(), metadata={"is": "start, receive, retry, apply or answer"}),
+            pa.field("number", pa.int64(), metadata={"is": "start: the query; apply: the window; else -1"}),
+            pa.field("reads", pa.list_(pa.int64()), metadata={"is": "tags that the search was told of"}),
+            pa.field("tasks", pa.list_(pa.int64()), metadata={"is": "evaluation tasks that it was told of"}),
+            pa.field(
+                "requests", pa.list_(pa.list_(pa.int64(), 3)), metadata={"is": "tag, node and kind of what it asked"}
+            ),
+            pa.field("ids", pa.list_(pa.int64()), metadata={"is": "answer: the results"}),
+        ],
+        metadata={"riftsim_completion_log": "1"},
+    )
 
 
 class Call(NamedTuple):
@@ -79,8 +82,12 @@ class CompletionLog:
 
     def write(self) -> None:
         """Write the file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         with atomic_write(self._path) as partial:
-            pq.write_table(pa.Table.from_pylist([call._asdict() for call in self._calls], _SCHEMA), partial)
+            rows = [call._asdict() for call in self._calls]
+            pq.write_table(pa.Table.from_pylist(rows, _schema()), partial)
 
 
 def read_log(path: str | Path) -> list[Call]:
@@ -91,14 +98,18 @@ def read_log(path: str | Path) -> list[Call]:
     ResultsError
         If it cannot be read or is something else.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise ResultsError(f"driver.log: {path}: found {error}, expected the completion log of a live run") from error
-    if not table.schema.equals(_SCHEMA, check_metadata=False) or b"riftsim_completion_log" not in (
+    expected = _schema()
+    if not table.schema.equals(expected, check_metadata=False) or b"riftsim_completion_log" not in (
         table.schema.metadata or {}
     ):
-        raise ResultsError(f"driver.log: {path}: found columns {table.column_names}, expected {_SCHEMA.names}")
+        raise ResultsError(f"driver.log: {path}: found columns {table.column_names}, expected {expected.names}")
     return [Call(**row) for row in table.to_pylist()]
 
 

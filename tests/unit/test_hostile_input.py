@@ -179,12 +179,12 @@ def test_a_full_disk_is_one_line(number, name):
 
 
 def test_a_burst_without_an_arrival_names_its_keys():
-    from riftsim.assembly.simulation import _burst
+    from riftsim.assembly.load import load_of
 
     load = {"kind": "burst", "rate_qps": 1e4, "before_ms": 0, "burst_ms": 1e-9, "after_ms": 0}
     config = load_experiment(BASE, {"load": load}).points[0].config
     with pytest.raises(ConfigError, match="load: found no arrival in before_ms"):
-        _burst(config)
+        load_of(config, 100)
 
 
 @pytest.mark.parametrize("content", [b"garbage", b"- a", b"", b"\xff\xfe", b"a: ["])
