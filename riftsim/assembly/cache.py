@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from riftsim.assembly.index import SearchIndex
-from riftsim.config.schema import ExperimentConfig, PluginConfig
+from riftsim.config.blocks import PluginConfig
+from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError
 from riftsim.memnode.region import Region
 from riftsim.search.cached import CachedSearch

@@ -19,7 +19,8 @@ from riftsim.computenode.drivers.live import LiveNode, run_live
 from riftsim.computenode.drivers.local import step_through
 from riftsim.computenode.drivers.sim import SimulatedRun
 from riftsim.computenode.engine import CpuBudget
-from riftsim.config.schema import ExperimentConfig, LiveDriver
+from riftsim.config.machines import LiveDriver
+from riftsim.config.schema import ExperimentConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError, TransportError
 from riftsim.memnode.region import Region

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from riftsim.config.schema import BurstLoad, ClosedLoad, ConstantLoad, ExperimentConfig
+from riftsim.config.machines import BurstLoad, ClosedLoad, ConstantLoad
+from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError
 from riftsim.units import PS_PER_MS
 from riftsim.workload.arrivals import constant_arrivals_ps, phased_arrivals_ps, poisson_arrivals_ps

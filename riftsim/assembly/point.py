@@ -17,7 +17,8 @@ from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.sim import SimulatedCluster
-from riftsim.config.schema import ClosedLoad, ExperimentConfig, FileDriver, LiveDriver, LocalDriver, ReplayDriver
+from riftsim.config.machines import ClosedLoad, FileDriver, LiveDriver, LocalDriver, ReplayDriver
+from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer, Program

@@ -12,7 +12,8 @@ from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import ComputeNode, CpuBudget
-from riftsim.config.schema import ExperimentConfig, TraceConfig
+from riftsim.config.machines import TraceConfig
+from riftsim.config.schema import ExperimentConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
 from riftsim.memnode.region import Region

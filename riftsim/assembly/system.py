@@ -11,7 +11,9 @@ from riftsim.artifacts import Artifact, ArtifactStore
 from riftsim.assembly.index import SearchIndex
 from riftsim.computenode.budget import MemoryBudget
 from riftsim.computenode.engine import CpuBudget
-from riftsim.config.schema import ClosedLoad, ExperimentConfig, PluginConfig
+from riftsim.config.blocks import PluginConfig
+from riftsim.config.machines import ClosedLoad
+from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError
 from riftsim.index.partitions import stored_partitions
 from riftsim.kernels.codes import fill_table

@@ -1,6 +1,7 @@
 """The commands calibrate, a hardware profile of this machine, and compare-live, what a simulation with it is worth."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,8 +102,10 @@ def _calibrate(options: argparse.Namespace) -> int:
     from riftsim.rdma.profiles import load_profile
 
     base = load_profile(options.base).file
+    # What may be missing comes first: the times of computing take a minute.
+    device, with_network = (_perftest if options.perftest else _device)(options)
     file = base if options.no_cpu else with_cpu(base, cpu_figures(options.codes_mib))
-    file, device = (_with_perftest if options.perftest else _with_device)(file, options)
+    file = with_network(file)
     if options.steps_from:
         file = _with_steps(file, options.steps_from)
     facts = this_machine() | {"device": device, "base": options.base}
@@ -126,25 +129,30 @@ def _calibrate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _with_perftest(file: "ProfileFile", options: argparse.Namespace) -> tuple["ProfileFile", str]:
+def _perftest(options: argparse.Namespace) -> tuple[str, Callable[["ProfileFile"], "ProfileFile"]]:
+    """Read perftest's results: the device's name, and what puts them into a profile."""
     from riftsim.rdma.calibrated import replaced
     from riftsim.rdma.perftest import constants_of, read_perftest
 
     files = [read_perftest(path) for path in options.perftest]
-    constants, measurements = constants_of(files, file)
-    file = replaced(file, constants, measurements=[*file.measurements, *measurements])
-    return file, files[0].facts.get("Device", "an unknown device")
+
+    def with_results(file: "ProfileFile") -> "ProfileFile":
+        constants, measurements = constants_of(files, file)
+        return replaced(file, constants, measurements=[*file.measurements, *measurements])
+
+    return files[0].facts.get("Device", "an unknown device"), with_results
 
 
-def _with_device(file: "ProfileFile", options: argparse.Namespace) -> tuple["ProfileFile", str]:
+def _device(options: argparse.Namespace) -> tuple[str, Callable[["ProfileFile"], "ProfileFile"]]:
+    """Measure reads on a device: its name, and what puts them into a profile."""
     from riftsim.computenode.calibration import with_handover, with_reads
     from riftsim.computenode.cpu_probe import handover_ns
     from riftsim.experiments.hardware import is_one_core, measure_reads
 
     figures, device = measure_reads(options.device, options.memnode, options.samples)
     one_core = is_one_core(device) if options.nic_shares_core == "auto" else options.nic_shares_core == "yes"
-    file = with_reads(file, figures, device, shares_core=one_core)
-    return with_handover(file, handover_ns()), device
+    handovers_ns = handover_ns()
+    return device, lambda file: with_handover(with_reads(file, figures, device, shares_core=one_core), handovers_ns)
 
 
 def _with_steps(file: "ProfileFile", folder: Path) -> "ProfileFile":

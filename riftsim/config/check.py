@@ -5,18 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from riftsim.config.schema import (
-    AdaptiveBalancing,
-    ClosedLoad,
-    DiskAnnConfig,
-    ExperimentConfig,
-    FileDriver,
-    LiveDriver,
-    LocalDriver,
-    PipeAnnConfig,
-    ReplayDriver,
-    SimDriver,
-)
+from riftsim.config.machines import ClosedLoad, FileDriver, LiveDriver, LocalDriver, ReplayDriver, SimDriver
+from riftsim.config.schema import ExperimentConfig
+from riftsim.config.systems import AdaptiveBalancing, DiskAnnConfig, PipeAnnConfig
 from riftsim.yaml_file import KeyPath
 
 Problem = tuple[KeyPath, str]

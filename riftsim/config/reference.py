@@ -3,12 +3,13 @@
 import ast
 import functools
 import inspect
+import itertools
 import types
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from riftsim.config import schema
 from riftsim.config.keys import TAG, blocks_of, fields_of, tag_of
 from riftsim.config.schema import ExperimentConfig
 
@@ -16,16 +17,24 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @functools.cache
-def _field_texts() -> dict[str, dict[str, str]]:
-    """Read the string that follows each field in the schema's source, by structure and field."""
-    texts: dict[str, dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(schema)).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for field, text in zip(node.body, node.body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-                texts.setdefault(node.name, {})[field.target.id] = " ".join(text.value.value.split())
+def _field_texts(block: type[msgspec.Struct]) -> dict[str, str]:
+    """Read the string that follows each field in a structure's source, by field."""
+    body = ast.parse(inspect.getsource(block)).body[0].body
+    texts = {}
+    for field, text in itertools.pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            texts[field.target.id] = " ".join(text.value.value.split())
     return texts
+
+
+def _all_blocks(annotation: Any) -> Iterator[type[msgspec.Struct]]:
+    """Every structure that an annotation leads to."""
+    if get_origin(annotation) is list:
+        yield from _all_blocks(get_args(annotation)[0])
+    for block in blocks_of(annotation):
+        yield block
+        for field in fields_of(block).values():
+            yield from _all_blocks(field.type)
 
 
 def json_schema() -> dict[str, Any]:
@@ -36,9 +45,9 @@ def json_schema() -> dict[str, Any]:
     """
     document = msgspec.json.schema(ExperimentConfig)
     definitions = document["$defs"]
-    for name, texts in _field_texts().items():
-        for field, text in texts.items():
-            definitions[name]["properties"][field]["description"] = text
+    for block in _all_blocks(ExperimentConfig):
+        for field, text in _field_texts(block).items():
+            definitions[block.__name__]["properties"][field]["description"] = text
     top = definitions["ExperimentConfig"]
     top["properties"]["base"] = {
         "description": "Files that this one starts from, in order; relative to this file or bundled with riftsim.",
@@ -74,7 +83,7 @@ def _describe(block: type[msgspec.Struct], title: str, lines: list[str]) -> None
         return
     lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
     for key, field in fields_of(block).items():
-        text = _field_texts().get(block.__name__, {}).get(key, "").replace("|", "\\|")
+        text = _field_texts(block).get(key, "").replace("|", "\\|")
         lines.append(f"| `{key}` | {_type_text(field.type)} | {_default_text(field)} | {text} |")
     lines.append("")
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly import calibration_ratios, run_point
-from riftsim.config.schema import Calibrated, ExpansionOnly, ExperimentConfig, LocalDriver, RiftAnnConfig, VerifyAll
+from riftsim.config.machines import LocalDriver
+from riftsim.config.schema import ExperimentConfig
+from riftsim.config.systems import Calibrated, ExpansionOnly, RiftAnnConfig, VerifyAll
 from riftsim.results.intervals import mean_interval
 from riftsim.rng import stream
 from riftsim.systems.alpha import Ratios

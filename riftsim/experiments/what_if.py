@@ -9,7 +9,8 @@ import msgspec
 from riftsim.artifacts import ArtifactStore
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.sim import SimulatedCluster
-from riftsim.config.schema import ExperimentConfig, Ungated
+from riftsim.config.schema import ExperimentConfig
+from riftsim.config.systems import Ungated
 from riftsim.results import critical_path as path
 from riftsim.results.recorder import PointResult
 

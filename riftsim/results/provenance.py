@@ -38,10 +38,15 @@ def collect(seed: int, started: str | None = None) -> dict[str, Any]:
         "started": started or finished,
         "finished": finished,
         "seed": seed,
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": [_program(), *sys.argv[1:]],
         "versions": versions(),
         "machine": machine(),
     }
+
+
+def _program() -> str:
+    name = Path(sys.argv[0]).name
+    return "riftsim" if name == "__main__.py" else name  # python -m riftsim
 
 
 @functools.cache

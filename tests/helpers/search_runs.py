@@ -11,7 +11,7 @@ from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import Balancing, CpuBudget
-from riftsim.config.schema import DiskAnnConfig, PipeAnnConfig, RiftAnnConfig
+from riftsim.config.systems import DiskAnnConfig, PipeAnnConfig, RiftAnnConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Answer

@@ -7,8 +7,9 @@ import pytest
 from riftsim import yaml_file
 from riftsim.config.canonical import config_hash, dump_config
 from riftsim.config.document import BUNDLED, find_experiment
-from riftsim.config.schema import AsyncVamanaConfig, LocalDriver, PoissonLoad, RemoteVamanaConfig
+from riftsim.config.machines import LocalDriver, PoissonLoad
 from riftsim.config.sweep import load_experiment
+from riftsim.config.systems import AsyncVamanaConfig, RemoteVamanaConfig
 from riftsim.errors import ConfigError
 
 MINIMAL = {"name": "test", "dataset": {"name": "sift-photos-10k"}}

@@ -12,7 +12,7 @@ from search_worlds import random_world
 
 from riftsim.artifacts import ArtifactStore
 from riftsim.computenode.batches import BatchNode
-from riftsim.config.schema import DHnswConfig
+from riftsim.config.systems import DHnswConfig
 from riftsim.errors import BudgetError, ConfigError, IndexFileError
 from riftsim.index.partitions import balanced_clusters, build_partitions, deserialised, stored_partitions
 from riftsim.kernels.partition import assign_nearest_first

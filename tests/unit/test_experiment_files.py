@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from riftsim.config.canonical import to_plain
-from riftsim.config.schema import RemoteVamanaConfig, RiftAnnConfig
 from riftsim.config.sweep import load_experiment
+from riftsim.config.systems import RemoteVamanaConfig, RiftAnnConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "experiments").glob("*/*.yaml"))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from fake_port import FakeMemoryNode, FakePort
 
-from riftsim.computenode import rdma_probe
+from riftsim.computenode import cpu_probe, rdma_probe
 from riftsim.computenode.calibration import with_cpu, with_handover, with_reads
-from riftsim.computenode.cpu_probe import cpu_constants, handover_ns
+from riftsim.computenode.cpu_probe import cpu_constants, cpu_figures, handover_ns
 from riftsim.computenode.rdma_probe import CHAINS, WINDOWS, ReadFigures, line, read_figures
 from riftsim.errors import TransportError
 from riftsim.rdma.profiles import load_profile, make_profile
@@ -19,6 +19,18 @@ REGION_BYTES = 1 << 20
 def port_of(slots=32, slot_bytes=65_536, **changes):
     node = FakeMemoryNode(np.zeros(REGION_BYTES, np.uint8), **changes)
     return FakePort([node], slots, slot_bytes, seed=None)
+
+
+def test_the_pieces_of_a_search_are_measured(monkeypatch):
+    monkeypatch.setattr(cpu_probe, "RUNS", 2)
+    figures = cpu_figures(array_mib=2)
+    for name, samples in figures.items():
+        assert samples.shape == (2,), name
+        assert np.isfinite(samples).all(), name
+        assert name in ("insertion_l100_ns", "insertion_l400_ns", "list_ns") or (samples > 0).all(), name  # differences
+    assert figures["query_setup_ns"].min() > figures["lookup_ns"].min()
+    base = load_profile("connectx5-100g").file
+    assert make_profile(with_cpu(base, figures)).cpu.query_setup_ps > 0
 
 
 def test_every_figure_has_its_samples():

@@ -134,3 +134,13 @@ def test_a_rate_below_that_of_one_read_at_a_time_is_refused():
     files = [read_perftest(path) for path in (LATENCY, SMALL, LARGE)]
     with pytest.raises(DataError, match=r"found 0\.00\d+ M/s.*expected at least.*one read at a time"):
         constants_of(files, load_profile("connectx5-100g").file)
+
+
+def test_a_bad_file_is_refused_before_anything_is_measured(tmp_path, monkeypatch, capsys):
+    from riftsim.computenode import cpu_probe
+
+    monkeypatch.setattr(cpu_probe, "cpu_figures", lambda _: pytest.fail("measured for nothing"))
+    (tmp_path / "lat.txt").write_text("nothing")
+    assert main(["calibrate", "--perftest", str(tmp_path / "lat.txt"), "--out", str(tmp_path / "p.yaml")]) == 2
+    assert "lat.txt" in capsys.readouterr().err
+    assert not (tmp_path / "p.yaml").exists()

@@ -5,7 +5,7 @@ import pytest
 from traced_runs import MEASURED, WARMUP, traced_run
 
 from riftsim.assembly.simulation import traced_arrivals
-from riftsim.config.schema import TraceConfig
+from riftsim.config.machines import TraceConfig
 from riftsim.config.sweep import load_experiment
 from riftsim.errors import ConfigError, ResultsError
 from riftsim.results import trace as tables
