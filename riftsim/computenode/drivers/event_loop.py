@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from riftsim.computenode.balancing import Balancer, Balancing
+from riftsim.computenode.balancing import Balancer, Balancing, ControlPoints
 from riftsim.computenode.live_load import LiveLoad
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.worker_threads import WorkerThreads
@@ -54,6 +54,9 @@ class EventLoop:
     first_slot : int
         Of its queries in the pool.
     balancing : Balancing
+    control_points : ControlPoints
+        Of the compute node. One that another event loop comes to is seen here at the next turn: no thread touches a
+        search that another one drives.
     helps : bool
         Whether the loop evaluates its own queued tasks when it has nothing else to do.
     signal_last_only : bool
@@ -74,6 +77,7 @@ class EventLoop:
         pool: WorkerThreads | None,
         first_slot: int,
         balancing: Balancing,
+        control_points: ControlPoints,
         helps: bool,
         signal_last_only: bool,
         deadline_s: float,
@@ -102,7 +106,11 @@ class EventLoop:
         """Tag of the read in each landing slot that is in use."""
         self._collected = np.zeros((_COLLECTED_AT_ONCE, QUEUE_COLUMNS), np.int64)
         self._balancer = Balancer(
-            balancing, self._runs, free_workers=lambda: pool.free if pool else 0, allow=self._allow
+            balancing,
+            self._runs,
+            free_workers=lambda: pool.free if pool else 0,
+            allow=self._allow,
+            points=control_points,
         )
         for slot, program in enumerate(programs):
             program.land_in(port.buffer, slot * self._landing_slots * port.slot_bytes, port.slot_bytes)
@@ -129,6 +137,7 @@ class EventLoop:
                     continue
             if not self._poll() and not (self._helps and self._pool.evaluate_own(self._number)):
                 time.sleep(0)  # lets other threads have the interpreter, and the core if there is but one
+            self._balancer.catch_up()
             turns += 1
             if turns % _TURNS_BETWEEN_DEADLINES == 0:
                 self._require_progress()

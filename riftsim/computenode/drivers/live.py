@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from riftsim.computenode.balancing import Balancing
+from riftsim.computenode.balancing import Balancing, ControlPoints
 from riftsim.computenode.drivers.event_loop import EventLoop
 from riftsim.computenode.drivers.sim import SimulatedRun, outcome_of
 from riftsim.computenode.engine import CpuBudget
@@ -31,7 +31,6 @@ class LiveNode:
     budget : CpuBudget
         Evaluation workers, and most queries in flight: ``main_threads * queries_per_thread``.
     balancing : Balancing
-        With several event loops each counts its own queries.
     event_loops : int
         Threads that drive queries.
     signal_last_only : bool
@@ -105,7 +104,7 @@ def run_live(
         if hasattr(first, "leave_evaluation"):
             pool = WorkerThreads(first.index_handle, first.queries, per_loop * loops_wanted, node.budget.workers)
             parts.callback(pool.close)
-        clock = _Clock()
+        clock, control_points = _Clock(), ControlPoints(node.balancing.interval)
         loops = []
         for number in range(loops_wanted):
             port = connect(per_loop * first.landing_slots, slot_bytes)
@@ -119,6 +118,7 @@ def run_live(
                     pool=pool,
                     first_slot=number * per_loop,
                     balancing=node.balancing,
+                    control_points=control_points,
                     helps=node.budget.main_threads_help,
                     signal_last_only=node.signal_last_only,
                     deadline_s=node.deadline_s,
