@@ -36,7 +36,7 @@ def search_on_disk(
     on_progress: Callable[[int], None] | None,
 ) -> SimulatedRun:
     """Search over real reads of a file, as ``driver: {kind: file}`` says."""
-    ready_for_live(replace(system, cluster_changes={}))  # the profile of a drive: here is a real one
+    ready_for_live(replace(system, cluster_changes={}), config.driver)  # the profile of a drive: here is a real one
     driver, cluster = config.driver, config.cluster
     layout = SectorLayout(region.layout.record_bytes)
     path = disk_index_of(config, dataset, index, layout, store)

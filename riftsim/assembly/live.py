@@ -12,15 +12,18 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.index import SearchIndex, load_configured_dataset, load_search_index
 from riftsim.assembly.load import load_of
-from riftsim.assembly.system import lay_out
+from riftsim.assembly.system import build_system, lay_out, search_context
 from riftsim.computenode.balancing import Balancing
+from riftsim.computenode.batches import Batched
 from riftsim.computenode.completion_log import CompletionLog
 from riftsim.computenode.drivers.live import LiveNode, run_live
+from riftsim.computenode.drivers.live_batches import partitions_of, run_live_batches
 from riftsim.computenode.drivers.local import step_through
 from riftsim.computenode.drivers.sim import SimulatedRun
 from riftsim.computenode.engine import CpuBudget
-from riftsim.config.machines import LiveDriver
+from riftsim.config.machines import DriverConfig, LiveDriver
 from riftsim.config.schema import ExperimentConfig
+from riftsim.config.systems import DHnswConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError, TransportError
 from riftsim.memnode.region import Region
@@ -48,14 +51,17 @@ def search_live(
     """Search over real reads, as ``driver: {kind: live}`` says."""
     driver, cluster = config.driver, config.cluster
     log = None if driver.record is None else CompletionLog(driver.record)
-    expected = [content_of(dataset, index, region, node) for node in range(cluster.memory_nodes)]
+    expected = [content_of(dataset, index, region, node, system.batched) for node in range(cluster.memory_nodes)]
     settings = reader_settings(driver)
     load = load_of(config, len(dataset.queries))
+    common = {"measured": load.measured, "concurrency": load.concurrency, "arrivals_ps": load.arrivals_ps}
+    common |= {"queries": len(dataset.queries), "warmup": load.warmup, "on_progress": on_progress}
+    signal_last_only = cluster.signalling == "last"
     node = LiveNode(
         budget=CpuBudget(threads=cluster.threads, queries_per_thread=cluster.queries_per_thread),
         balancing=Balancing(Fixed()),
         event_loops=driver.event_loops,
-        signal_last_only=cluster.signalling == "last",
+        signal_last_only=signal_last_only,
         deadline_s=driver.deadline_s,
     )
 
@@ -65,24 +71,23 @@ def search_live(
 
         return VerbsPort(driver.memnodes, accept, slots, slot_bytes, settings)
 
+    if system.batched:
+        return run_live_batches(
+            system.batched, connect, signal_last_only=signal_last_only, deadline_s=driver.deadline_s, **common
+        )
     run = run_live(
         replace(node, **system.cluster_changes),
         connect,
         system.new_program if log is None else lambda: log.recorded(system.new_program()),
         record_bytes=region.layout.record_bytes,
-        queries=len(dataset.queries),
-        warmup=load.warmup,
-        measured=load.measured,
-        concurrency=load.concurrency,
-        arrivals_ps=load.arrivals_ps,
-        on_progress=on_progress,
+        **common,
     )
     if log is not None:
         log.write()
     return run
 
 
-def ready_for_live(system: System) -> None:
+def ready_for_live(system: System, driver: DriverConfig) -> None:
     """Refuse systems that have nothing to read or cannot take in what was read; compile the kernels of the others.
 
     Raises
@@ -90,6 +95,9 @@ def ready_for_live(system: System) -> None:
     ConfigError
         Names the system and why.
     """
+    if system.batched and isinstance(driver, LiveDriver):
+        _ready_for_batches(driver)
+        return
     program = system.new_program()
     simulated = system.cluster_changes.keys() - _LIVE_CHANGES
     if system.local_index:
@@ -102,7 +110,18 @@ def ready_for_live(system: System) -> None:
         step_through(program, 0)
         program.retry([read.tag for read in program.start(0).chain])
         return
-    raise ConfigError(f"driver.kind: found 'live', but system '{system.name}' {reason}; expected 'local' or 'sim'")
+    kind = driver.__struct_config__.tag
+    raise ConfigError(f"driver.kind: found '{kind}', but system '{system.name}' {reason}; expected 'local' or 'sim'")
+
+
+def _ready_for_batches(driver: LiveDriver) -> None:
+    """Refuse what a live node that works in batches has not."""
+    if driver.event_loops > 1:
+        raise ConfigError(f"driver.event_loops: found {driver.event_loops}, expected 1: one thread works on batches")
+    if driver.record is not None:
+        raise ConfigError(
+            f"driver.record: found {driver.record!r}, but reads of partitions are not logged; expected none"
+        )
 
 
 def reader_settings(driver: LiveDriver) -> ReaderSettings:
@@ -117,8 +136,26 @@ def reader_settings(driver: LiveDriver) -> ReaderSettings:
     )
 
 
-def content_of(dataset: Dataset, index: SearchIndex, region: Region, memory_node: int) -> dict[str, Any]:
+def batched_of(
+    config: ExperimentConfig, dataset: Dataset, index: SearchIndex, region: Region, store: ArtifactStore
+) -> Batched | None:
+    """What a memory node has to know of a system that works in batches; None for all others, which read records."""
+    if not isinstance(config.system, DHnswConfig):
+        return None
+    return build_system(config, search_context(config, dataset, index, region, store)).batched
+
+
+def bytes_of(region: Region, memory_node: int, batched: Batched | None = None) -> np.ndarray:
+    """What a memory node serves: its records, or its partitions of a system that works in batches; uint8."""
+    return region.shard(memory_node) if batched is None else partitions_of(batched, memory_node)
+
+
+def content_of(
+    dataset: Dataset, index: SearchIndex, region: Region, memory_node: int, batched: Batched | None = None
+) -> dict[str, Any]:
     """What a memory node's bytes are: equal on both sides, or the reads would be of something else."""
+    if batched is not None:
+        return _partitions_content(region, memory_node, batched)
     digest = hashlib.sha256(f"{dataset.fingerprint} {index.facts['index']['fingerprint']}".encode())
     digest.update(region.placement.parameters.tobytes())
     digest.update(region.placement.positions.tobytes())
@@ -135,6 +172,17 @@ def content_of(dataset: Dataset, index: SearchIndex, region: Region, memory_node
         "dimension": layout.dimension,
         "dtype": str(layout.dtype),
         "degree": layout.degree,
+    }
+
+
+def _partitions_content(region: Region, memory_node: int, batched: Batched) -> dict[str, Any]:
+    partitions = batched.search.index
+    return {
+        "index_hash": hashlib.sha256(partitions.blobs).hexdigest(),
+        "shard": memory_node,
+        "shards": region.placement.memory_nodes,
+        "bytes": int(partitions.blob_bytes[memory_node :: batched.search.memory_nodes].sum()),
+        "partitions": len(partitions.blob_bytes),
     }
 
 
@@ -213,4 +261,6 @@ def make_memory_node(
     dataset = load_configured_dataset(config, data_dir, store)
     index = load_search_index(config, dataset, store)
     region = lay_out(config, index, store)
-    return MemoryNode(region.shard(part), content_of(dataset, index, region, part), settings)
+    batched = batched_of(config, dataset, index, region, store)
+    content = content_of(dataset, index, region, part, batched)
+    return MemoryNode(bytes_of(region, part, batched), content, settings)

@@ -143,7 +143,7 @@ def run_point(
     if isinstance(config.driver, LiveDriver | ReplayDriver):
         from riftsim.assembly.live import ready_for_live
 
-        ready_for_live(system)
+        ready_for_live(system, config.driver)
     budget = charge_memory(config, index, region, system)
     facts = {"dataset": dataset_facts(dataset), **index.facts, "memory_nodes": region.accounting()}
     facts["system"] = {"name": system.name, **system.facts}

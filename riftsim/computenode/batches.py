@@ -17,7 +17,7 @@ from riftsim.computenode.run import QueryRun
 from riftsim.errors import ConfigError
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import Blocked
-from riftsim.search.partitioned import RoutedSearch
+from riftsim.search.partitioned import PartitionSearch, RoutedSearch
 from riftsim.storage.partition_cache import PartitionCache
 from riftsim.transport.wr import Chain, WorkRequest
 
@@ -47,7 +47,21 @@ class BatchSettings:
     deserialize_ps_per_byte: int
 
 
-_COUNTERS = (
+@dataclass(frozen=True)
+class Batched:
+    """A search over whole partitions, and how its batches are made: what a simulated or a live node works by.
+
+    Attributes
+    ----------
+    search : PartitionSearch
+    settings : BatchSettings
+    """
+
+    search: PartitionSearch
+    settings: BatchSettings
+
+
+COUNTERS = (
     "batches",
     "partitions_wanted",  # distinct ones of a batch
     "partitions_read",
@@ -132,7 +146,7 @@ class BatchNode:
         self.busy_threads = 0
         self.active: dict[int, QueryRun] = {}
         """Queries of the batch, by number of arrival."""
-        self.counters = dict.fromkeys(_COUNTERS, 0)
+        self.counters = dict.fromkeys(COUNTERS, 0)
 
     @property
     def waiting(self) -> int:

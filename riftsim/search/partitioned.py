@@ -79,16 +79,24 @@ class PartitionSearch:
             if partition not in self._indices:
                 begin, end = index.blob_starts[partition : partition + 2]
                 self._indices[partition] = deserialised(index.blobs[begin:end])
-            ids, distances, work = _searched(self._indices[partition], self.queries[query], self.k, self.ef)
-            rows = index.members[index.starts[partition] + np.maximum(ids, 0)]
-            distances = np.where(ids < 0, np.inf, -distances if index.metric else distances).astype(np.float32)
-            self._found[key] = Found(np.where(ids < 0, -1, rows).astype(np.int32), distances, work)
+            self._found[key] = self.search_in(self._indices[partition], query, partition)
         return self._found[key]
+
+    def search_in(self, deserialised_index, query: int, partition: int) -> Found:
+        """Search a partition for one query in an index that was deserialised by somebody else."""
+        index = self.index
+        ids, distances, work = _searched(deserialised_index, self.queries[query], self.k, self.ef)
+        rows = index.members[index.starts[partition] + np.maximum(ids, 0)]
+        distances = np.where(ids < 0, np.inf, -distances if index.metric else distances).astype(np.float32)
+        return Found(np.where(ids < 0, -1, rows).astype(np.int32), distances, work)
 
     def answer(self, query: int, fetched: list[int]) -> Answer:
         """The k nearest of all partitions that the query is routed to; ``fetched`` are those read on its account."""
+        return self.merged(query, [self.search(query, partition) for partition in self.route(query)[0]], fetched)
+
+    def merged(self, query: int, found: list[Found], fetched: list[int]) -> Answer:
+        """The k nearest of what was found in every partition that the query is routed to, in any order."""
         routes, routing = self.route(query)
-        found = [self.search(query, partition) for partition in routes]
         ids = np.concatenate([each.ids for each in found])
         distances = np.concatenate([each.distances for each in found])
         order = np.lexsort((ids, distances))[: self.k]

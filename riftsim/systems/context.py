@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from riftsim.computenode.batches import Batched
 from riftsim.index.graph import Graph
 from riftsim.index.partitions import PartitionedIndex
 from riftsim.kernels.traversal import RemoteIndex
@@ -93,6 +94,8 @@ class System:
     with_cache : callable or None
         ``with_cache(cached) -> new_program``: programs that serve the records of cached nodes (bool (n,)) by
         themselves; where there is none, a cache is put around the program.
+    batched : Batched or None
+        Batches over whole partitions instead of queries over records: what memory nodes serve and a live node works by.
     """
 
     name: str
@@ -105,6 +108,7 @@ class System:
     cluster_changes: dict = field(default_factory=dict)
     facts: dict = field(default_factory=dict)
     with_cache: Callable[[np.ndarray], Callable[[], Program]] | None = None
+    batched: Batched | None = None
 
 
 class SystemBuilder(Protocol):

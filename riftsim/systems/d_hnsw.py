@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from riftsim.computenode.batches import BatchNode, BatchSettings
+from riftsim.computenode.batches import Batched, BatchNode, BatchSettings
 from riftsim.errors import BudgetError, ConfigError
 from riftsim.search.partitioned import PartitionSearch, RoutedSearch
 from riftsim.systems.context import System, SystemContext
@@ -79,4 +79,5 @@ def build(
             "partition_bytes": {"mean": float(index.blob_bytes.mean()), "max": largest},
             "memory_node_bytes": len(index.blobs),
         },
+        batched=Batched(search, settings),
     )

@@ -24,6 +24,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "async_vamana": {"kind": "async_vamana", "beam_width": 8},
     "riftann": {"kind": "riftann", "workers": 2},
 }
+D_HNSW = {"kind": "d_hnsw", "partitions": 8, "routed": 3, "M": 8, "ef_construction": 40, "buffers": 2, "doorbell": 2}
+"""Eight partitions of 149 KB."""
 
 
 def experiment(system: str, driver: dict, *, queries: int = 100, cluster: dict | None = None, **changes) -> dict:
@@ -71,14 +73,15 @@ class FakeVerbs:
         dataset = load_configured_dataset(config, None, store)
         index = load_search_index(config, dataset, store)
         region = lay_out(config, index, store)
+        batched = live.batched_of(config, dataset, index, region, store)
         self.nodes: dict[str, FakeMemoryNode] = {}
         self.descriptors: dict[str, Descriptor] = {}
         for part in range(config.cluster.memory_nodes):
             for replica in range(replicas):
                 address = f"fake-{part}-{replica}:1"
-                records = region.shard(part).copy()
+                records = live.bytes_of(region, part, batched).copy()
                 self.nodes[address] = FakeMemoryNode(records, part, address)
-                what = live.content_of(dataset, index, region, part)
+                what = live.content_of(dataset, index, region, part, batched)
                 self.descriptors[address] = Descriptor(what, 0, 0, records.nbytes, 16, 3, "fake0")
         self._port = {"seed": 0} | port
 

@@ -9,6 +9,7 @@ from live_experiments import SYSTEMS, FakeVerbs, config_of, experiment, run
 
 from riftsim.assembly import live
 from riftsim.config.check import problems
+from riftsim.config.machines import LiveDriver
 from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError, TransportError
 from riftsim.systems.context import System
@@ -105,7 +106,7 @@ def test_systems_that_cannot_run_live_are_refused_with_the_reason(kind, reason):
 def test_a_system_with_parts_that_are_only_simulated_is_refused():
     system = System("far", lambda: None, cluster_changes={"budget": None, "make_node": None})
     with pytest.raises(ConfigError, match=r"system 'far' needs what only the simulation has \(make_node\)"):
-        live.ready_for_live(system)
+        live.ready_for_live(system, LiveDriver(memnodes=["a:1"]))
 
 
 @pytest.mark.parametrize(

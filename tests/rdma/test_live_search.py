@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import yaml
-from live_experiments import SYSTEMS, config_of, experiment, run
+from live_experiments import D_HNSW, SYSTEMS, config_of, experiment, run
 from nodes import NodeProcess
 
 from riftsim.assembly.live import make_memory_node
@@ -84,6 +84,16 @@ def test_a_hundred_queries_equal_the_local_driver_and_their_replay(tmp_path, add
     for query, ids in zip(found.queries["query"], found.ids, strict=True):
         again = replayed.ids[replayed.queries["query"] == query]
         assert (again == ids).all(axis=1).any()
+
+
+def test_partitions_of_d_hnsw_are_read_from_two_memory_nodes():
+    content = {**experiment("remote_vamana", {"kind": "local"}), "system": D_HNSW}
+    local = run(content)
+    with in_thread(content, (0, 2)) as first, in_thread(content, (1, 2)) as second:
+        driver = {"kind": "live", "memnodes": [first.address, second.address], **PATIENT}
+        found = run({**content, "driver": driver})
+    assert np.array_equal(found.ids[np.argsort(found.queries["query"])], local.ids)
+    assert found.facts["batches"][0]["partitions_read"] == 8, "the cache holds them all"
 
 
 def test_searches_go_on_while_the_memory_node_s_process_is_stopped(tmp_path):
