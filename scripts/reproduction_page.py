@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from riftsim.files import atomic_write
+from riftsim.report.page import sets_text
 from riftsim.reproduction.scoreboard import lines_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,10 +52,10 @@ def deviation(claim: dict[str, Any]) -> float:
 def missed_table(claims: list[dict[str, Any]]) -> list[str]:
     """Predictions that are missed, the largest deviation first."""
     missed = [claim for claim in claims if claim["counts"] and claim["verdict"] == "missed"]
-    lines = ["| claim | what | paper | ours | ratio |", "|---|---|---|---|---|"]
+    lines = ["| claim | what | paper | ours | ratio | verdict |", "|---|---|---|---|---|---|"]
     for claim in sorted(missed, key=deviation, reverse=True):
-        for position, (what, paper, ours, ratio, _) in enumerate(lines_of(claim)):
-            lines.append(f"| {claim['id'] if position == 0 else ''} | {what} | {paper} | {ours} | {ratio} |")
+        for position, cells in enumerate(lines_of(claim)):
+            lines.append(f"| {claim['id'] if position == 0 else ''} | {' | '.join(cells)} |")
     return lines
 
 
@@ -81,13 +82,10 @@ def sensitivity_table(folder: Path) -> list[str]:
 def page(record: dict[str, Any], folder: Path) -> str:
     """The part between the markers."""
     calibrations = {verdict: count for verdict, count in record["counts"]["calibrate"]["all"].items() if count}
-    sets = ", ".join(
-        f"{name}: {chosen['dataset.name']}" + (f" ({chosen['dataset.n']:,} vectors)" if "dataset.n" in chosen else "")
-        for name, chosen in record["sets"].items()
-    )
     lines = [
-        f"`{' '.join(record['command'])}`, commit {record['versions']['commit']}, {record['finished'][:10]}; {sets}; "
-        f"profile `{record['hardware']}`. Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
+        f"`{' '.join(record['command'])}`, commit {record['versions']['commit']}, {record['finished'][:10]}; "
+        f"{sets_text(record['sets'])}; profile `{record['hardware']}`. "
+        f"Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
         "Predictions, duplicates once:\n",
         *counts_table(record["counts"]["predict"]),
         f"\nClaims that may calibrate: {', '.join(f'{count} {verdict}' for verdict, count in calibrations.items())}.\n",

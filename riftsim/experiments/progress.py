@@ -20,10 +20,9 @@ def reporter_for(stream: TextIO) -> Reporter:
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """Say in one line how a point ended."""
+    """Say in one line how a point ended; why it failed stands once, below the sweep."""
     if outcome.status == "failed":
-        first = (outcome.error or "").partition("\n")[0]
-        return f"{outcome.point.slug}: failed: {first}"
+        return f"{outcome.point.slug}: failed"
     return f"{outcome.point.slug}: {outcome.seconds:.1f} s"
 
 

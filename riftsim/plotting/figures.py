@@ -23,7 +23,7 @@ from riftsim.plotting import (
     time_series,
     verification,
 )
-from riftsim.plotting.output import Drawing, write_figure
+from riftsim.plotting.output import FORMATS, Drawing, write_figure
 from riftsim.plotting.series import Names
 from riftsim.results.store import RunSet
 
@@ -45,7 +45,10 @@ DEFAULT_PLOTS = tuple(PlotConfig(kind=kind) for kind in ("recall-latency", "reca
 
 
 def make_figures(
-    runset: RunSet, plots_config: Iterable[PlotConfig | Mapping[str, Any]], out_dir: str | os.PathLike
+    runset: RunSet,
+    plots_config: Iterable[PlotConfig | Mapping[str, Any]],
+    out_dir: str | os.PathLike,
+    formats: Iterable[str] = FORMATS,
 ) -> list[Path]:
     """Draw figures of some runs.
 
@@ -55,14 +58,16 @@ def make_figures(
         The runs; may be empty.
     plots_config : iterable of PlotConfig or mapping
         Which figures, e.g. ``DEFAULT_PLOTS`` or the ``plots`` of an experiment. A second figure of one kind gets a
-        number in its name.
+        number in its name. One whose named series none of the runs belongs to is left out.
     out_dir : path-like
         Where to write; made if needed. Files of the same names are replaced.
+    formats : iterable of str
+        Of the pictures, of ``FORMATS``.
 
     Returns
     -------
     list of pathlib.Path
-        All written files, per figure: PNG, SVG, PDF, CSV, JSON.
+        All written files, per figure: the pictures, CSV, JSON.
 
     Raises
     ------
@@ -79,8 +84,10 @@ def make_figures(
         except msgspec.ValidationError as error:
             raise ConfigError(f"plots[{number}]: {error}; kinds are {', '.join(KINDS)}") from error
         used[plot.kind] += 1
+        if plot.series and len(runset) and not any(map(runset.where, plot.series.values())):
+            continue
         name = plot.kind if used[plot.kind] == 1 else f"{plot.kind}-{used[plot.kind]}"
-        written += draw(plot.kind, runset, out_dir, title=plot.title, name=name, names=plot.series)
+        written += draw(plot.kind, runset, out_dir, title=plot.title, name=name, names=plot.series, formats=formats)
     return written
 
 
@@ -91,6 +98,7 @@ def draw(
     title: str | None = None,
     name: str | None = None,
     names: Names | None = None,
+    formats: Iterable[str] = FORMATS,
 ) -> list[Path]:
     """Draw one figure and write its files.
 
@@ -105,11 +113,13 @@ def draw(
         Of the files, without ending; the kind by default.
     names : mapping, optional
         Series with names, each with the dotted keys and values of its runs.
+    formats : iterable of str
+        Of the picture, of ``FORMATS``.
 
     Returns
     -------
     list of pathlib.Path
-        PNG, SVG, PDF, CSV, JSON.
+        The pictures, CSV, JSON.
 
     Raises
     ------
@@ -118,4 +128,4 @@ def draw(
     """
     if kind not in KINDS:
         raise ConfigError(f"plots: no figure is called {kind!r}; kinds are {', '.join(KINDS)}")
-    return write_figure(KINDS[kind](runset, names or None), Path(out_dir) / (name or kind), title)
+    return write_figure(KINDS[kind](runset, names or None), Path(out_dir) / (name or kind), title, formats)

@@ -42,7 +42,13 @@ class Drawing:
     runs: list[Run]
 
 
-def write_figure(drawing: Drawing, base: Path, title: str | None = None) -> list[Path]:
+FORMATS = tuple(_METADATA)
+"""Endings of the pictures that a figure is written as."""
+
+
+def write_figure(
+    drawing: Drawing, base: Path, title: str | None = None, formats: Iterable[str] = FORMATS
+) -> list[Path]:
     """Write a figure and what belongs to it.
 
     Parameters
@@ -52,11 +58,13 @@ def write_figure(drawing: Drawing, base: Path, title: str | None = None) -> list
         Path without ending.
     title : str, optional
         Written above the figure.
+    formats : iterable of str
+        Of ``FORMATS``.
 
     Returns
     -------
     list of pathlib.Path
-        ``.png``, ``.svg``, ``.pdf``, ``.csv``, ``.runs.json``.
+        One per format, ``.csv``, ``.runs.json``.
 
     Raises
     ------
@@ -72,9 +80,9 @@ def write_figure(drawing: Drawing, base: Path, title: str | None = None) -> list
             if title:
                 # Of the axes: matplotlib lays a figure's title over a legend that stands outside.
                 figure.axes[0].set_title("\n".join(textwrap.wrap(title, int(14 * figure.get_figwidth()))))
-            for ending, metadata in _METADATA.items():
+            for ending in formats:
                 with _sibling(base, f".{ending}", written) as partial:
-                    figure.savefig(partial, format=ending, dpi=_DPI, metadata=metadata)
+                    figure.savefig(partial, format=ending, dpi=_DPI, metadata=_METADATA[ending])
         with _sibling(base, ".csv", written) as partial:
             partial.write_text(_csv(drawing.rows), encoding="utf-8")
         with _sibling(base, ".runs.json", written) as partial:

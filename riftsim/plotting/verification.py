@@ -59,8 +59,9 @@ def _rows(series: Series) -> list[dict[str, Any]]:
 def _render(rows: list[dict[str, Any]], label: str):
     drawable = [row for row in rows if math.isfinite(row["exact_reads"]) and math.isfinite(row["recall"])]
     curves = list(dict.fromkeys(row["curve"] for row in drawable))
-    width = style.figure_width(curves) if len(curves) > 1 else style.COLUMN_IN
-    columns = style.legend_columns(curves, width) if len(curves) > 1 else 0
+    labels = [_label(curve, drawable) for curve in curves]
+    width = style.figure_width(labels) if len(curves) > 1 else style.COLUMN_IN
+    columns = style.legend_columns(labels, width) if len(curves) > 1 else 0
     figure, axes = style.new_figure(width, legend_rows=math.ceil(len(curves) / columns) if columns else 0)
     axes.set_xlabel("Exact-vector reads per query")
     axes.set_ylabel(label)
@@ -78,22 +79,29 @@ def _render(rows: list[dict[str, Any]], label: str):
         )
         (line,) = axes.plot(x, y, color=look.colour, marker=look.marker, linestyle=look.line, mec="white", mew=0.4)
         handles.append(line)
-        _annotate(axes, own, look)
+        _annotate(axes, own, look, names_chosen=not columns)
     style.choose_scale(axes.xaxis, [row["exact_reads"] for row in drawable])
     axes.margins(x=0.12, y=0.12)
     if columns:
-        style.add_legend(figure, handles, curves, columns)
+        style.add_legend(figure, handles, labels, columns)
     return figure
 
 
-def _annotate(axes, rows: list[dict[str, Any]], look: style.Look) -> None:
-    """Name the ends and the chosen alpha; other alphas by their number, as far as they do not lie on one another."""
+def _label(curve: str, rows: list[dict[str, Any]]) -> str:
+    chosen = [f", calibrated α={row['alpha']:.3f}" for row in rows if row["curve"] == curve and row["chosen"]]
+    return curve + "".join(chosen)
+
+
+def _annotate(axes, rows: list[dict[str, Any]], look: style.Look, names_chosen: bool) -> None:
+    """Name the ends and, where no legend does, the chosen alpha; others by their number unless they would overlap."""
     spans = [max(row[name] for row in rows) - min(row[name] for row in rows) or 1.0 for name in _MEASURES]
     named: list[dict[str, Any]] = [row for row in rows if row["policy"] != "calibrated"]
     for row in rows:
         if row["chosen"]:
             x, y = row["exact_reads"], row["recall"]
             axes.plot(x, y, marker="*", markersize=11, color=look.colour, mec="black", mew=0.6)
+            if not names_chosen:
+                continue
             text, place, align, weight = f"calibrated α={row['alpha']:.3f}", (4, -18), "left", "bold"
         elif row["policy"] == "calibrated":
             near = [

@@ -146,7 +146,9 @@ def _figure(base: Path, endings: Iterable[str], experiment: str | None = None) -
     rows = list(csv.reader(table.read_text(encoding="utf-8").splitlines())) if table.is_file() else []
     runs = record.get("runs", [])
     folder = base.parent.parent if base.parent.name == "figures" else base.parent
-    named = experiment or next((run["experiment"] for run in runs if "experiment" in run), folder.name)
+    named = experiment or next((run["experiment"] for run in runs if "experiment" in run), None)
+    if named is None:  # drawn from tables: a growth law, a tornado
+        named = record.get("kind") or folder.name
     data = base64.b64encode(_beside(base, ending).read_bytes()).decode()
     return Figure(
         name=base.name,
@@ -167,7 +169,7 @@ def _drawn(runs: RunSet, name: str) -> list[Figure]:
     """Draw the figures that an experiment's configuration asks for."""
     plots = runs.runs[0].config.get("plots") or []
     with tempfile.TemporaryDirectory() as folder:
-        written = make_figures(runs, plots, folder)
+        written = make_figures(runs, plots, folder, formats=("svg", "png"))
         bases = dict.fromkeys(
             path.with_name(path.name.removesuffix(".svg")) for path in written if path.suffix == ".svg"
         )

@@ -103,11 +103,11 @@ def _scoreboard(record: dict[str, Any], experiments: list[ExperimentPart]) -> di
             "commits of the runs": ", ".join(record["run_commits"]),
             "finished": record["finished"],
             "hardware profile": record["hardware"],
-            "data sets": ", ".join(f"{name}: {value}" for name, value in record["sets"].items()),
+            "data sets": sets_text(record["sets"]),
         },
         "count_head": ["predictions", *verdicts],
         "counts": [[cell(name), *(cell(row.get(verdict, 0)) for verdict in verdicts)] for name, row in counts.items()],
-        "head": ["claim", "section", "what", "paper", "ours", "ratio", "verdict", "matched on", "experiment"],
+        "head": ["claim", "what", "paper", "ours", "ratio", "verdict", "matched on", "experiment"],
         "lines": lines,
         "differences": [line for line in lines if line["verdict"] not in (*_AGREES, *_UNSETTLED)],
         "readings": [(claim["id"], claim["what"], claim["reading"]) for claim in record["claims"] if claim["reading"]],
@@ -115,6 +115,14 @@ def _scoreboard(record: dict[str, Any], experiments: list[ExperimentPart]) -> di
             (claim["id"], claim["what"], claim["reason"]) for claim in record["claims"] if claim["verdict"] == "not run"
         ],
     }
+
+
+def sets_text(sets: dict[str, dict[str, Any]]) -> str:
+    """Say which data sets stand for those of the paper, with the number of vectors where not all are taken."""
+    return ", ".join(
+        f"{name}: {chosen['dataset.name']}" + (f" ({chosen['dataset.n']:,} vectors)" if "dataset.n" in chosen else "")
+        for name, chosen in sets.items()
+    )
 
 
 def _lines(claim: dict[str, Any], anchors: set[str]) -> Iterable[dict[str, Any]]:
@@ -136,7 +144,6 @@ def _lines(claim: dict[str, Any], anchors: set[str]) -> Iterable[dict[str, Any]]
             "verdict": verdict,
             "cells": [
                 cell(claim["id"]),
-                cell(claim["section"]),
                 cell(f"{claim['what']}{name}{role}"),
                 cell(part.get("paper_low"), paper),
                 cell(ours, "" if missing else f"{_number(ours)}{interval}"),

@@ -239,10 +239,13 @@ class Lab:
         return self.matched("operating_points", dataset, float(name), **settings)
 
     def on(self, dataset: str, point: str) -> str:
+        """Say what a measurement was matched on, with the name of the set."""
+        return f"{self.level.sets[dataset]['dataset.name']}, {self.place(dataset, point)}"
+
+    def place(self, dataset: str, point: str) -> str:
         """Say what a measurement was matched on."""
-        L = self.point(dataset, point)
         what = f"{EXPANSIONS} expansions" if point == "work" else f"recall {point} of verify-all"
-        return f"{self.level.sets[dataset]['dataset.name']}, {what} (L = {L})"
+        return f"{what} (L = {self.point(dataset, point)})"
 
     # ------------------------------------------------------------ calibration
 

@@ -34,6 +34,9 @@ class Measure:
     function: Function
 
 
+AT_090 = "recall 0.90, each at its smallest L"
+"""What systems are compared at unless something else is said."""
+
 MEASURES: dict[str, Measure] = {}
 """By claim id; filled when `riftsim.reproduction.sections` is imported."""
 
@@ -57,12 +60,19 @@ def of_each_set(function: Callable[[Lab, str], Ours]) -> Function:
         found: list[Ours] = []
         for name in SETS:
             try:
-                found.append(function(lab, name))
+                found.append(_of_set(lab, name, function(lab, name)))
             except NotMeasured as reason:
                 found.append(Missing(str(reason)))
         return found
 
     return all_sets
+
+
+def _of_set(lab: Lab, name: str, ours: Ours) -> Ours:
+    """Say which set a number is of, and that it was matched by recall where the function says nothing."""
+    if not isinstance(ours, Value):
+        return ours
+    return replace(ours, on=f"{lab.level.sets[name]['dataset.name']}, {ours.on or AT_090}")
 
 
 # ---------------------------------------------------------------- numbers out of runs

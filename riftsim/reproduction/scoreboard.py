@@ -15,7 +15,7 @@ from riftsim.errors import ConfigError, ResultsError
 from riftsim.files import atomic_write
 from riftsim.reproduction.claims import Claim
 from riftsim.reproduction.lab import Lab, NotMeasured
-from riftsim.reproduction.measuring import MEASURES
+from riftsim.reproduction.measuring import AT_090, MEASURES
 from riftsim.reproduction.scoring import ClaimScore, Missing, Order, Ours, PartScore, Value, count, score
 from riftsim.results import provenance
 
@@ -97,7 +97,7 @@ def _with_place(lab: Lab, claim: Claim, ours: Ours) -> Ours:
         return ours
     if claim.section in ("pipeline", "gate", "balancing"):
         return dataclasses.replace(ours, on=lab.on("SIFT", "work" if claim.match == "work" else "0.95"))
-    return dataclasses.replace(ours, on="recall 0.90, each at its smallest L")
+    return dataclasses.replace(ours, on=AT_090)
 
 
 # ---------------------------------------------------------------- as data
@@ -227,7 +227,9 @@ def lines_of(claim: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
         return [(claim["what"] + mark, "", claim["reason"], "", claim["verdict"])]
     lines = []
     for position, part in enumerate(claim["parts"]):
-        name = f": {part['name']}" if part["name"] else ""
+        # Several numbers of one range have no names: what they were measured on tells them apart.
+        name = part["name"] or (part["on"] if len(claim["parts"]) > 1 and part["verdict"] != "not run" else "")
+        name = f": {name}" if name else ""
         what = (claim["what"] + mark if position == 0 else "") + name
         paper = f"{part['paper']} {part['unit'] if part['unit'] != 'x' else ''}".strip()
         lines.append((what.lstrip(": "), paper, text_of(part), number(part["ratio"]), part["verdict"]))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # each takes longer to import than a run of the quick start's
 
     from riftsim.results.trace import Trace
 
+_SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times faster
 _DEPTH = 4  # root / experiment / run, and one folder above
 _NOT_SWEPT = ("name", "description", "sweep", "plots")
 SEED_KEYS = ("seed", "dataset.split_seed", "index.seed", "codes.seed")
@@ -82,7 +83,7 @@ class Run:
         """The resolved configuration."""
         path = self.path / CONFIG_FILE
         try:
-            config = yaml.safe_load(path.read_text(encoding="utf-8"))
+            config = yaml.load(path.read_text(encoding="utf-8"), Loader=_SAFE_LOADER)
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise ResultsError(f"{path}: the run's configuration cannot be read: {error}") from error
         if not isinstance(config, dict):

@@ -42,7 +42,8 @@ def scoreboard() -> dict[str, Any]:
     counts = {"reproduced": 1, "near": 1, "missed": 1, "not run": 1}
     return {
         "format": "riftsim-scoreboard", "schema_version": 1, "paper": "riftann", "level": "quick",
-        "hardware": "connectx5-100g", "sets": {"SIFT": "sift-photos-10k"}, "command": ["riftsim", "reproduce"],
+        "hardware": "connectx5-100g", "sets": {"SIFT": {"dataset.name": "sift-photos-10k"}},
+        "command": ["riftsim", "reproduce"],
         "versions": {"commit": "0" * 40}, "finished": "2026-01-01T00:00:00", "run_commits": ["0" * 40],
         "counts": {"predict": {"all": counts, "motivation": counts}, "calibrate": {"all": counts}},
         "claims": claims,

@@ -179,6 +179,15 @@ def test_second_figure_of_a_kind_has_its_own_name(tmp_path):
     assert json.loads((tmp_path / "recall-qps-2.runs.json").read_text())["title"] == "With a title"
 
 
+def test_named_series_without_runs_are_left_out(three_systems, tmp_path):
+    plots = [
+        {"kind": "breakdown", "series": {"none": {"system": "d_hnsw"}}},
+        {"kind": "breakdown", "series": {"some": {"system": "remote_vamana"}, "none": {"system": "d_hnsw"}}},
+    ]
+    files = plotting.make_figures(three_systems, plots, tmp_path, formats=["svg"])
+    assert {file.name for file in files} == {"breakdown-2.svg", "breakdown-2.csv", "breakdown-2.runs.json"}
+
+
 def test_no_runs_no_clock_one_point_one_query(tmp_path):
     record(tmp_path / "a", "remote_vamana", 64, clock=False)
     record(tmp_path / "b", "remote_vamana", 64, queries=1)

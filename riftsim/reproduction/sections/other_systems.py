@@ -1,6 +1,7 @@
 """Section 2: DistVS over threads and d-HNSW's parts (table 1), and nodes packed by graph orderings (figure 2a)."""
 
 import json
+from dataclasses import replace
 
 from riftsim.assembly.visits import visited_nodes
 from riftsim.config.canonical import config_hash
@@ -25,35 +26,39 @@ def _distvs(lab: Lab, threads: int, memory_threads: int) -> list[Run]:
     return repeated(lab, _DISTVS, "SIFT", measured_queries=lab.level.work_queries, **settings)
 
 
+def _on(value: Value) -> Value:
+    return replace(value, on="the list size that reaches 0.90 on 100 thousand vectors")
+
+
 @measures("M18", _DISTVS)
 def distvs(lab: Lab) -> list[Value]:
     """Rate of DistVS with 26 + 6 threads; its work per query is fitted to it (M18)."""
-    return [metric(_distvs(lab, 32, 6), "qps", 1e-3)]
+    return [_on(metric(_distvs(lab, 32, 6), "qps", 1e-3))]
 
 
 @measures("M19", _DISTVS)
 def distvs_computes_more(lab: Lab) -> list[Value]:
     """With 6 more threads at the compute node (M19)."""
-    return [metric(_distvs(lab, 38, 6), "qps", 1e-3)]
+    return [_on(metric(_distvs(lab, 38, 6), "qps", 1e-3))]
 
 
 @measures("M20", _DISTVS)
 def distvs_remembers_more(lab: Lab) -> list[Value]:
     """With 6 more threads at the memory node (M20)."""
-    return [metric(_distvs(lab, 38, 12), "qps", 1e-3)]
+    return [_on(metric(_distvs(lab, 38, 12), "qps", 1e-3))]
 
 
 @measures("M21", _DISTVS)
 def distvs_busy(lab: Lab) -> list[Value]:
     """Share of the time that the memory node's threads work, 26 + 6 (M21)."""
-    return [of_runs(_distvs(lab, 32, 6), _memory_busy)]
+    return [_on(of_runs(_distvs(lab, 32, 6), _memory_busy))]
 
 
 @measures("M29", _DISTVS)
 def distvs_gains(lab: Lab) -> list[Value]:
     """Gain of 6 threads more at either end (M29)."""
     base = _distvs(lab, 32, 6)
-    return [rate_ratio(_distvs(lab, 38, memory), base) for memory in (6, 12)]
+    return [_on(rate_ratio(_distvs(lab, 38, memory), base)) for memory in (6, 12)]
 
 
 def _memory_busy(run: Run) -> float:

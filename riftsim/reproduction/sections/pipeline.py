@@ -1,5 +1,7 @@
 """Section 4.5: what is read, what is verified, and what a window hides."""
 
+from dataclasses import replace
+
 from riftsim.reproduction.lab import Lab
 from riftsim.reproduction.measuring import (
     above,
@@ -95,7 +97,7 @@ def _over_splits(lab: Lab, dataset: str, number) -> Value:
 def reads_avoided(lab: Lab, dataset: str) -> Value:
     """Exact-vector reads avoided against verify-all (P10)."""
     own, everything = (verification(lab, dataset, "0.95", rule) for rule in (CALIBRATED, VERIFY_ALL))
-    return cut(ratio(own, everything, "exact_reads"))
+    return replace(cut(ratio(own, everything, "exact_reads")), on=lab.place(dataset, "0.95"))
 
 
 @measures("P11", "fig12a_verification")
@@ -103,7 +105,7 @@ def reads_avoided(lab: Lab, dataset: str) -> Value:
 def recall_lost(lab: Lab, dataset: str) -> Value:
     """Recall lost against verify-all (P11)."""
     own, everything = (verification(lab, dataset, "0.95", rule) for rule in (CALIBRATED, VERIFY_ALL))
-    return difference(everything, own)
+    return replace(difference(everything, own), on=lab.place(dataset, "0.95"))
 
 
 @measures("P12", "fig12a_verification")
