@@ -14,16 +14,18 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         metavar="DIR",
         type=Path,
         default=None,
-        help="folder of experiment folders whose READMEs go in (default: experiments in the present folder)",
+        help="experiment folders whose READMEs go in (default: ./experiments, else those of the paper)",
     )
     report.set_defaults(command=_report)
 
 
 def _report(options: argparse.Namespace) -> int:
     from riftsim.report import write_report
+    from riftsim.reproduction.lab import EXPERIMENTS
     from riftsim.units import format_bytes
 
-    notes = options.notes or Path("experiments")
-    written = write_report(options.folder, options.out, notes if notes.is_dir() else None)
+    own = Path("experiments")
+    notes = options.notes or (own if own.is_dir() else EXPERIMENTS)
+    written = write_report(options.folder, options.out, notes)
     print(f"report: {written} ({format_bytes(written.stat().st_size)})")
     return 0

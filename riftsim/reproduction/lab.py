@@ -20,8 +20,9 @@ from riftsim.results.intervals import mean_interval
 from riftsim.results.store import Run, RunSet, find_run, open_run
 from riftsim.rng import stream
 
-EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
-"""The experiment files of a checkout."""
+_INSTALLED, _CHECKOUT = (Path(__file__).resolve().parents[up] / "experiments" for up in (0, 2))
+EXPERIMENTS = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+"""The experiments of the paper: those that came with an installed package, else those of the checkout."""
 
 DEFAULT_OUT = Path("results/reproduction")
 EXPANSIONS = 405
