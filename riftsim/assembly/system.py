@@ -14,6 +14,7 @@ from riftsim.computenode.engine import CpuBudget
 from riftsim.config.blocks import PluginConfig
 from riftsim.config.machines import ClosedLoad
 from riftsim.config.schema import ExperimentConfig
+from riftsim.config.systems import Calibrated
 from riftsim.errors import ConfigError
 from riftsim.index.partitions import stored_partitions
 from riftsim.kernels.codes import fill_table
@@ -72,7 +73,15 @@ def lay_out(config: ExperimentConfig, index: SearchIndex, store: ArtifactStore) 
 def search_context(
     config: ExperimentConfig, dataset: Dataset, index: SearchIndex, region: Region, store: ArtifactStore
 ) -> SystemContext:
-    """Bring together what a system is built from."""
+    """Bring together what a system is built from.
+
+    Raises
+    ------
+    ConfigError
+        A verification rule by distances is asked for, and the metric has none.
+    """
+    if isinstance(getattr(config.system, "verification", None), Calibrated | PluginConfig):
+        _require_distances(dataset)
     codec, layout = index.codec, region.layout
     metric = METRIC_CODES[dataset.metric]
     remote = RemoteIndex(
@@ -137,10 +146,7 @@ def stored_ratios(
     ConfigError
         If the metric has no distances whose ratio the rule could use, or there are no calibration queries.
     """
-    if dataset.metric == "ip":
-        raise ConfigError(
-            "verification.kind: 'calibrated' needs a metric with distances (l2, cosine); the data set has 'ip'"
-        )
+    _require_distances(dataset)
     queries, truth = (dataset.queries, dataset.truth) if held_out else (dataset.calibration, dataset.calibration_truth)
     if not len(queries):
         raise ConfigError(f"verification.alpha: '{dataset.name}' has no calibration queries; give alpha a value")
@@ -169,6 +175,15 @@ def stored_ratios(
 
     kept = store.get_or_make("alpha-ratios", recipe, make)
     return Ratios(kept.arrays["ratios"], kept.arrays["query"], kept.facts["asked"], kept.facts["zero"])
+
+
+def _require_distances(dataset: Dataset) -> None:
+    """Refuse a metric under which alpha times tau bounds nothing: inner products have either sign."""
+    if dataset.metric == "ip":
+        raise ConfigError(
+            "system.verification: a rule d^ <= alpha * tau needs a metric with distances (l2, cosine); data set "
+            f"'{dataset.name}' has 'ip'; expected 'expansion-only' or 'verify-all'"
+        )
 
 
 def build_system(config: ExperimentConfig, context: SystemContext) -> System:

@@ -48,7 +48,8 @@ class Comparison:
     ratio, ratio_low, ratio_high : float
         ``value / reference`` likewise; not a number if the reference is 0.
     verdict : {"higher", "lower", "equal", "unresolved"}
-        Of value against reference; ``unresolved`` where the interval is wider than the difference that is claimed.
+        Of value against reference; ``unresolved`` where the interval is wider than the difference that is claimed,
+        ``equal`` where it is not and holds 0: a difference as large as the claim would have been seen.
     queries, seeds : int
         Paired queries of each seed (the least, if they differ), and pairs of runs.
     """
@@ -117,7 +118,7 @@ def compare(
         ratio=float(value / reference) if reference else math.nan,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
-        verdict=_verdict(difference, high - low, claimed),
+        verdict=_verdict(difference, low, high, claimed),
         queries=min(len(values) for _, values, _ in pairs),
         seeds=len(pairs),
     )
@@ -236,9 +237,9 @@ def _tails(drawn: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _verdict(difference: float, width: float, claimed: float | None) -> Verdict:
-    if width > abs(difference if claimed is None else claimed):
+def _verdict(difference: float, low: float, high: float, claimed: float | None) -> Verdict:
+    if high - low > abs(difference if claimed is None else claimed):
         return "unresolved"
-    if difference == 0:
+    if low <= 0 <= high:
         return "equal"
     return "higher" if difference > 0 else "lower"

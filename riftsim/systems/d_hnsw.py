@@ -28,7 +28,7 @@ def build(
     buffers: int,
     deserialize_ps_per_byte: int,
 ) -> System:
-    """Build the system; the parameters are the keys of ``DHnswConfig`` in ``config.schema``.
+    """Build the system; the parameters are the keys of ``DHnswConfig`` in ``config.systems``.
 
     Raises
     ------

@@ -21,7 +21,7 @@ _MOST_CACHED = 0.1
 
 
 def build(context: SystemContext, *, drive: str, beam_width: int, cached_nodes: int) -> System:
-    """Build the system; the parameters are the keys of ``DiskAnnConfig`` in ``config.schema``."""
+    """Build the system; the parameters are the keys of ``DiskAnnConfig`` in ``config.systems``."""
     cache = _top_hops(context, cached_nodes) if cached_nodes else None
 
     def new_rounds() -> RoundSearch:

@@ -21,7 +21,7 @@ def build(
     rest: str,
     empty_rounds: str,
 ) -> System:
-    """Build the system; the parameters are the keys of ``OneHopDelayConfig`` in ``config.schema``."""
+    """Build the system; the parameters are the keys of ``OneHopDelayConfig`` in ``config.systems``."""
     arguments = context.remote, context.queries, context.fill_table, context.table_entries
     settings = {
         "list_size": context.list_size,

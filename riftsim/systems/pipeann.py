@@ -33,7 +33,7 @@ def build(
     entry_L: int,
     entry_seed: int,
 ) -> System:
-    """Build the system; the parameters are the keys of ``PipeAnnConfig`` in ``config.schema``."""
+    """Build the system; the parameters are the keys of ``PipeAnnConfig`` in ``config.systems``."""
     rules = PipelineRules(start_width, max_width, marker, most_waste)
     entry = EntryIndex(context, entry_share, entry_points, entry_R, entry_L, entry_seed) if entry_share else None
 

@@ -38,7 +38,7 @@ def build(
     main_threads_help: bool,
     chunk: int,
 ) -> System:
-    """Build the system; the parameters are the keys of ``RiftAnnConfig`` in ``config.schema``."""
+    """Build the system; the parameters are the keys of ``RiftAnnConfig`` in ``config.systems``."""
     alpha = None
     if verification["kind"] == "calibrated":
         alpha = verification["alpha"]

@@ -7,8 +7,10 @@ import pytest
 
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly import calibration_ratios
+from riftsim.assembly.point import run_point
 from riftsim.cli import main
 from riftsim.config.sweep import load_experiment
+from riftsim.errors import ConfigError
 from riftsim.experiments.alpha import calibrate
 
 FILE = {
@@ -80,3 +82,28 @@ def test_an_unsound_setting_is_refused_before_any_work(capsys, tmp_path):
     assert main(["calibrate-alpha", str(file), "--set", "search.L=3", "--out", str(tmp_path / "out")]) == 2
     assert "search.L" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("rule", [{"kind": "calibrated", "alpha": 1.2}, {"kind": "calibrated"}])
+def test_inner_products_have_no_rule_even_if_alpha_is_given(tmp_path, store, rule):
+    # d^ <= alpha * tau with a negative tau would ask for less than no rule at all, the more the larger alpha is.
+    dataset = {
+        "name": "products",
+        "licence": "generated",
+        "metric": "ip",
+        "dtype": "uint8",
+        "dimension": 16,
+        "n": 300,
+        "synthetic": {"intrinsic_dimension": 4, "clusters": 2, "queries": 40},
+        "split": {"kind": "pooled", "calibration": 20},
+    }
+    (tmp_path / "products.yaml").write_text(json.dumps(dataset), encoding="utf-8")
+    settings = FILE | {
+        "dataset": {"name": str(tmp_path / "products.yaml")},
+        "index": {"kind": "vamana", "R": 8, "L": 16},
+        "system": {"kind": "riftann", "verification": rule},
+        "driver": {"kind": "local"},
+    }
+    config = load_experiment(settings).points[0].config
+    with pytest.raises(ConfigError, match=r"needs a metric with distances .*'products' has 'ip'"):
+        run_point(config, artifacts=store)

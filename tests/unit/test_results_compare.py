@@ -60,7 +60,14 @@ def test_the_interval_is_that_of_the_paired_differences(tmp_path):
 
 @pytest.mark.parametrize(
     ("shift", "claimed", "verdict"),
-    [(10, None, "higher"), (-10, None, "lower"), (1, None, "unresolved"), (10, 1.0, "unresolved"), (1, 50.0, "higher")],
+    [
+        (10, None, "higher"),
+        (-10, None, "lower"),
+        (1, None, "unresolved"),
+        (10, 1.0, "unresolved"),
+        (1, 50.0, "equal"),
+        (3, 50.0, "higher"),
+    ],
 )
 def test_unresolved_where_the_interval_is_wider_than_the_difference(tmp_path, shift, claimed, verdict):
     # The interval is 2 * 1.96 * 20 / sqrt(400) = 3.9 wide.
