@@ -62,12 +62,22 @@ def avoided(rows: Rows) -> str:
     return f"{1 - 1 / row['ratio']:.3f} [{1 - 1 / row['ratio_low']:.3f}, {1 - 1 / row['ratio_high']:.3f}]"
 
 
+def knee(rows: Rows) -> str:
+    """The smallest swept alpha that loses at most 0.001 of the calibrated recall, and its reads against that."""
+    swept = [row for row in rows if row["against calibrated"].removeprefix("alpha ")[0].isdigit()]
+    kept = [row for row in swept if row["measure"] == "recall" and row["difference"] >= -0.001]
+    if not kept:
+        return "none of those swept"
+    name = min(row["against calibrated"] for row in kept)
+    return f"{name.removeprefix('alpha ')}, {against(rows, name, 'exact_reads')['ratio'] - 1:+.0%} reads"
+
+
 def policy_row(rows: Rows, name: str = "impact-aware 1.0") -> dict:
     return find(rows, gate=name)
 
 
-def policy(rows: Rows, name: str) -> str:
-    return point(policy_row(rows, name))
+def of_policy(name: str) -> Callable[[Rows], str]:
+    return lambda rows: point(policy_row(rows, name))
 
 
 def against_gate(rows: Rows, name: str, other: str) -> str:
@@ -105,13 +115,22 @@ def window(name: str, factor: float = 1.0, digits: int = 1) -> Callable[[Rows], 
     return text
 
 
-def steps(name: str) -> Callable[[Rows], str]:
-    def text(rows: Rows) -> str:
-        values = [row[name] for row in rows]
-        steps = [f"{after / before - 1:+.1%}" for before, after in itertools.pairwise(values)]
-        return ", ".join(steps) + f"; all {values[-1] / values[0] - 1:+.1%}"
+def latency_steps(rows: Rows) -> str:
+    """Change of latency from step to step, marked where it is not resolved, and of all with its interval."""
+    texts = [_change(row, "before") for row in rows[1:]]
+    low, high = (rows[-1][f"latency against first, {end}"] - 1 for end in ("low", "high"))
+    return f"{', '.join(texts)}; all {_change(rows[-1], 'first')} [{low:+.1%}, {high:+.1%}]"
 
-    return text
+
+def _change(row: dict, other: str) -> str:
+    mark = "*" if row[f"latency against {other}, verdict"] == "unresolved" else ""
+    return f"{row[f'latency against {other}'] - 1:+.1%}{mark}"
+
+
+def rate_steps(rows: Rows) -> str:
+    values = [row["qps"] for row in rows]
+    texts = [f"{after / before - 1:+.1%}" for before, after in itertools.pairwise(values)]
+    return f"{', '.join(texts)}; all {values[-1] / values[0] - 1:+.1%}"
 
 
 def busy(rows: Rows, name: str, phases: tuple[str, str], kind: str = "adaptive", digits: int = 2) -> str:
@@ -131,6 +150,13 @@ def seeds_verdict(row: dict, name: str) -> str:
     if low != low:
         return ", one seed"
     return ", unresolved" if high - low > abs(row[f"{name} against fixed"]) else ""
+
+
+def and_back(rows: Rows) -> str:
+    """Mean window of Adaptive before, in and after the burst; mean latency before it, Fixed to Adaptive."""
+    row, fixed = find(rows, balancing="adaptive"), find(rows, balancing="fixed")
+    window = " → ".join(f"{row[f'window_{phase}']:.2f}" for phase in ("before", "settled", "after"))
+    return f"{window}; {fixed['mean_before_us']:.0f} → {row['mean_before_us']:.0f} µs"
 
 
 def rise(row: dict) -> str:
@@ -213,6 +239,12 @@ def scale(rows: Rows, one: tuple, other: tuple) -> str:
 def defer(rows: Rows, kind: str) -> str:
     row = find(rows, balancing=kind)
     return f"{row['defer_low']:.2f} to {row['defer_peak']:.2f}, settled {row['defer_ratio_settled']:.2f}"
+
+
+def memory(rows: Rows, name: str) -> str:
+    """List size and costs of a use of the memory at recall 0.95."""
+    found = [row for row in rows if row["memory"] == name and row["at 0.95"]]
+    return f"L = {found[0]['L']}: {point(found[0])}" if found else "below 0.95"
 
 
 def point(row: dict) -> str:

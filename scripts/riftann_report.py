@@ -2,20 +2,25 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from riftsim.reproduction import groups as grouped
+from riftsim.reproduction.groups import STEPS, by, by_gate, named, over_runs, step_of
 from riftsim.results.compare import compare
 from riftsim.results.intervals import runs_interval
 from riftsim.results.store import Run, RunSet, load_runs
-from riftsim.units import KIB, PS_PER_MS
+from riftsim.units import KIB
 
 RECALLS = ("0.90", "0.95")
 EXPANSIONS = 405
+BREAKDOWN_RECALL = 0.90
+ALPHAS = (1.0, 1.02, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4)
+"""Of experiments/fig12a_verification."""
 DOMINANCE = ("latency_mean_us", "recall")
 
 
@@ -37,36 +42,14 @@ def saturation_qps(runset: RunSet) -> float:
     return float(np.mean([run.facts["qps"] for run in by_gate(runset)["impact-aware 1.0"]]))
 
 
-# ---------------------------------------------------------------- grouping
+# ---------------------------------------------------------------- numbers of a group
 
 
-def by_gate(runset: Iterable[Run]) -> dict[str, list[Run]]:
-    """Runs of each gate setting, e.g. ``u-only 32``."""
-    groups: dict[str, list[Run]] = {}
-    for run in runset:
-        gate = {key.rsplit(".", 1)[1]: value for key, value in run.parameters.items() if key.startswith("system.gate.")}
-        setting = gate.get("bound", gate.get("theta", gate.get("epsilon", "")))
-        groups.setdefault(f"{gate['kind']} {setting}".strip(), []).append(run)
-    return groups
-
-
-def by(runset: Iterable[Run], *keys: str) -> dict[tuple, list[Run]]:
-    groups: dict[tuple, list[Run]] = {}
-    for run in runset:
-        groups.setdefault(tuple(run.parameters.get(key) for key in keys), []).append(run)
-    return groups
-
-
-def over_seeds(runs: list[Run], value: Callable[[Run], float] | str) -> tuple[float, float, float]:
-    """Mean over the runs of one configuration, with the 95 % interval: over seeds, or over queries of a single run."""
-    if isinstance(value, str):
-        name = value
-        if len(runs) == 1:
-            return (runs[0].metrics([name])[name], *runs[0].confidence([name])[name])
-        numbers = np.array([run.metrics([name])[name] for run in runs])
-    else:
-        numbers = np.array([value(run) for run in runs])
-    return (float(numbers.mean()), *runs_interval(numbers))
+def over_seeds(runs: list[Run], name: str) -> tuple[float, float, float]:
+    """Mean of a metric over runs, with its 95 % interval: over seeds, or over the queries of a single run."""
+    if len(runs) == 1:
+        return (runs[0].metrics([name])[name], *runs[0].confidence([name])[name])
+    return over_runs(runs, lambda run: run.metrics([name])[name])
 
 
 def paired(runs: list[Run], references: list[Run], measure: str) -> dict[str, Any]:
@@ -120,18 +103,18 @@ def calibrations(folder: Path) -> list[dict]:
 
 
 def verification(runset: RunSet) -> dict[str, dict]:
-    """Calibrated against verify-all and against alpha 0.10 larger, paired over queries and splits."""
+    """Other rules against the calibrated one, paired over queries and splits; fixed alphas over the first split."""
     groups = by(runset, "system.verification.kind", "system.verification.alpha")
     own = groups["calibrated", None]
-    every = groups["verify-all", None]
-    wider = {run.parameters["dataset.split_seed"]: run for run in runset if _is_wider(run, own)}
-    wider = [
-        wider[run.parameters["dataset.split_seed"]] for run in own if run.parameters["dataset.split_seed"] in wider
-    ]
-    pairs = {"verify-all": every, "expansion-only": groups["expansion-only", None]}
+    wider = [run for run in runset if _is_wider(run, own)]
+    pairs = {name: (groups[name, None], own) for name in ("verify-all", "expansion-only")}
     if len(wider) == len(own):
-        pairs["alpha + 0.10"] = wider
-    return {name: {m: paired(runs, own, m) for m in ("exact_reads", "recall")} for name, runs in pairs.items()}
+        pairs["alpha + 0.10"] = (wider, own)
+    first = [run for run in own if run.parameters["dataset.split_seed"] == 0]
+    for (kind, alpha), runs in groups.items():
+        if kind == "calibrated" and alpha in ALPHAS:
+            pairs[f"alpha {alpha:.2f}"] = ([run for run in runs if run.parameters["dataset.split_seed"] == 0], first)
+    return {name: {m: paired(*two, m) for m in ("exact_reads", "recall")} for name, two in pairs.items()}
 
 
 def _is_wider(run: Run, own: list[Run]) -> bool:
@@ -141,21 +124,8 @@ def _is_wider(run: Run, own: list[Run]) -> bool:
 
 
 def progress(runs: list[Run]) -> dict[str, float]:
-    """Update ratio and backlog over the progress of searches, and hidden updates."""
-    parts = [run.facts["progress"] for run in runs]
-    inserted, evaluated, expanded = (
-        np.sum([part[name] for part in parts], axis=0) for name in ("inserted", "evaluated", "expansions")
-    )
-    medians = np.mean([part["backlog_median"] for part in parts], axis=0)
-    backlog = np.average([part["backlog_mean"] for part in parts], axis=0)
-    spans = {"first 10 %": slice(0, 1), "first 20 %": slice(0, 2), "last 40 %": slice(6, 10), "last 30 %": slice(7, 10)}
-    row = {f"update ratio, {name}": inserted[at].sum() / evaluated[at].sum() for name, at in spans.items()}
-    row["evaluated per expansion, last 40 %"] = evaluated[6:].sum() / expanded[6:].sum()
-    row["backlog, first 10 %, median"], row["backlog, first 10 %, mean"] = medians[0], backlog[0]
-    row["backlog, last 30 %, median"], row["backlog, last 30 %, mean"] = medians[7:].mean(), backlog[7:].mean()
-    row["hidden, mean"] = float(np.mean([part["hidden_mean"] for part in parts]))
-    row["hidden, P95"] = float(np.mean([part["hidden_p95"] for part in parts]))
-    return {key: float(value) for key, value in row.items()}
+    """Update ratio and backlog over the progress of searches, and hidden updates: means over seeds."""
+    return dict(pd.DataFrame([grouped.progress(run) for run in runs]).mean())
 
 
 COSTS = ("recall", "latency_mean_us", "latency_p99_us", "qps", "in_flight", "expansions", "exact_reads", "wait_us")
@@ -173,6 +143,7 @@ def costs(runs: list[Run]) -> dict[str, float]:
     if configured:
         configured *= runs[0].parameters["cluster.compute_nodes"]
         row["configured"] = configured
+        row["completed_per_query_in_flight"] = min(len(run.queries) for run in runs) / configured
         row["little_error"] = row["in_flight"] / configured - 1
     return row
 
@@ -193,69 +164,52 @@ def policies(runset: RunSet) -> list[dict]:
     return rows
 
 
-def dominance(runset: RunSet) -> list[dict]:
-    """For each U-only and rho-only setting, which impact-aware ones are at least as good in recall and latency (G13).
+RESOLVED = ("unresolved", "yes, one resolved", "yes, both resolved")
 
-    ``dominated``: both means are at least as good and neither paired interval is on the wrong side. ``resolved`` if at
-    least one is on the right side altogether and the other does not exceed 0.1 points or 1 % in the wrong direction.
-    """
-    groups = by_gate(runset)
+
+def dominance(runset: RunSet) -> list[dict]:
+    """For each U-only and rho-only setting, which impact-aware one is at least as good in recall and latency (G13)."""
     rows = []
-    for name in (name for name in groups if name.startswith(("u-only", "rho-only"))):
-        best = None
-        for other in (other for other in groups if other.startswith("impact-aware")):
-            latency, recall = (paired(groups[other], groups[name], measure) for measure in DOMINANCE)
-            if latency["difference"] <= 0 and recall["difference"] >= 0:
-                faster, better = latency["difference_high"] < 0, recall["difference_low"] > 0
-                rank = (faster and better, faster or better, -latency["difference"])
-                verdict = "yes, both resolved" if rank[0] else "yes, one resolved" if rank[1] else "unresolved"
-                found = {"by": other, "verdict": verdict, "latency_ratio": latency["ratio"]}
-                found |= {"recall_difference": recall["difference"]}
-                best = max(best or ((False, False, -math.inf), {}), (rank, found), key=lambda pair: pair[0])
-        if best is None:
-            # By means it is not. Resolved only if each impact-aware setting loses one measure beyond its interval.
-            lost = []
-            for other in (other for other in groups if other.startswith("impact-aware")):
-                latency, recall = (paired(groups[other], groups[name], measure) for measure in DOMINANCE)
-                lost.append(latency["difference_low"] > 0 or recall["difference_high"] < 0)
-            best = (None, {"by": "", "verdict": "no" if all(lost) else "unresolved"})
-        rows.append({"gate": name, **best[1]})
+    for name, found in grouped.dominance(by_gate(runset)).items():
+        verdict = "no" if found.holds is False else RESOLVED[found.resolved]
+        rows.append({"gate": name, "by": found.by, "verdict": verdict})
+        rows[-1] |= {"latency_ratio": found.latency_ratio, "recall_difference": found.recall_difference}
     return rows
+
+
+def smallest_lists(runset: RunSet, name_of: Callable[[Run], str], recall: float) -> dict[str, list[Run]]:
+    """Runs of each series at its smallest L that reaches a recall on the first split of the queries."""
+    found = {}
+    for name, runs in named(runset, name_of).items():
+        for (_,), own in sorted(by(runs, "search.L").items()):
+            first = [run for run in own if run.parameters.get("dataset.split_seed") in (None, 0)]
+            if first and np.mean([run.metrics(["recall"])["recall"] for run in first]) >= recall:
+                found[name] = own
+                break
+    return found
 
 
 def at_recall(runset: RunSet, name_of: Callable[[Run], str], recall: float) -> list[dict]:
     """Costs of each series at its smallest L that reaches a recall."""
-    rows = []
-    for name, runs in _named(runset, name_of).items():
-        for (L,), own in sorted(by(runs, "search.L").items()):
-            if np.mean([run.metrics(["recall"])["recall"] for run in own]) >= recall:
-                rows.append({"series": name, "L": L, **costs(own)})
-                break
-    return rows
-
-
-def _named(runset: Iterable[Run], name_of: Callable[[Run], str]) -> dict[str, list[Run]]:
-    groups: dict[str, list[Run]] = {}
-    for run in runset:
-        groups.setdefault(name_of(run), []).append(run)
-    return groups
-
-
-STEPS = ("Remote-Vamana", "+ calibrated pipeline", "+ impact-aware traversal", "+ pipeline balancing")
+    return [
+        {"series": name, "L": runs[0].parameters["search.L"], **costs(runs)}
+        for name, runs in smallest_lists(runset, name_of, recall).items()
+    ]
 
 
 def steps(runset: RunSet, recall: float) -> list[dict]:
-    """The progressive breakdown in its order."""
-    return sorted(at_recall(runset, step_of, recall), key=lambda row: STEPS.index(row["series"]))
-
-
-def step_of(run: Run) -> str:
-    p = run.parameters
-    if p["system.kind"] == "remote_vamana":
-        return "Remote-Vamana"
-    if p["system.gate.kind"] == "wait-all":
-        return "+ calibrated pipeline"
-    return "+ pipeline balancing" if p["system.balancing.kind"] == "adaptive" else "+ impact-aware traversal"
+    """The progressive breakdown in its order, each step's latency against the one before and against the first."""
+    chosen = smallest_lists(runset, step_of, recall)
+    series = [chosen[name] for name in STEPS]
+    rows = []
+    for number, (name, runs) in enumerate(zip(STEPS, series, strict=True)):
+        row = {"series": name, "L": runs[0].parameters["search.L"], **costs(runs)}
+        for other, references in (("before", series[max(number - 1, 0)]), ("first", series[0])):
+            found = paired(runs, references, "latency_mean_us")
+            row |= {f"latency against {other}": found["ratio"], f"latency against {other}, verdict": found["verdict"]}
+            row |= {f"latency against {other}, {end}": found[f"ratio_{end}"] for end in ("low", "high")}
+        rows.append(row)
+    return rows
 
 
 def windows(runset: RunSet) -> list[dict]:
@@ -275,10 +229,10 @@ def burst(runset: RunSet) -> list[dict]:
     """Per policy: states before the burst and in its second half, P99 of the queries that arrive in it, recall."""
     rows = []
     groups = {
-        label: pd.DataFrame({run.parameters["seed"]: _burst_of(run) for run in runs}).T
-        for label, runs in _named(runset, _balancing).items()
+        label: pd.DataFrame({run.parameters["seed"]: grouped.burst(run) for run in runs}).T
+        for label, runs in named(runset, _balancing).items()
     }
-    for label, runs in sorted(_named(runset, _balancing).items()):
+    for label, runs in sorted(named(runset, _balancing).items()):
         seeds = groups[label]
         row = {"balancing": label, "seeds": len(runs), "rate_qps": runs[0].parameters["load.rate_qps"]}
         for name in seeds:
@@ -300,35 +254,6 @@ def _balancing(run: Run) -> str:
         str(value) for value, default in zip(rest, ("compute-node", 1), strict=True) if value not in (None, default)
     ]
     return " ".join([kind, *changed])
-
-
-def _burst_of(run: Run) -> dict[str, float]:
-    begin, end = (run.facts["burst"][key] for key in ("start_ps", "end_ps"))
-    q, w = run.queries, run.windows
-    middle = (begin + end) / 2
-    latency_us = (q.end_ps - q.arrival_ps) / 1e6
-    inside = (q.arrival_ps >= begin) & (q.arrival_ps < end)
-    before, late = w[w.time_ps.between(q.arrival_ps.min(), begin)], w[w.time_ps.between(middle, end)]
-    whole = w[w.time_ps.between(begin, end)]
-    # Peak: the largest mean over a fortieth of the burst.
-    bins = np.floor((whole.time_ps - begin) / (end - begin) * 40)
-    row = {
-        "defer_peak": whole.groupby(bins).defer_ratio.mean().max(),
-        "defer_low": whole.groupby(bins).defer_ratio.mean().min(),
-    }
-    for name in ("defer_ratio", "busy_workers", "window", "queries_waiting"):
-        row |= {
-            f"{name}_before": before[name].mean(),
-            f"{name}_settled": late[name].mean(),
-            f"{name}_burst": whole[name].mean(),
-        }
-    row["p99_before_us"] = float(np.quantile(latency_us[q.arrival_ps < begin], 0.99, method="inverted_cdf"))
-    row["p99_burst_us"] = float(np.quantile(latency_us[inside], 0.99, method="inverted_cdf"))
-    row["mean_burst_us"] = float(latency_us[inside].mean())
-    row["recall_burst"] = float(q.recall[inside].mean())
-    finished = ((q.end_ps >= begin) & (q.end_ps < end)).sum()
-    row["completed_qps_burst"] = float(finished / ((end - begin) / PS_PER_MS / 1e3))
-    return row
 
 
 # ---------------------------------------------------------------- publishing
@@ -355,6 +280,14 @@ def publish(out: Path, sets: list[str], published: Path, blocks: list[str]) -> d
 
 def _operating(folder: Path) -> list[dict]:
     return [operating_points(load_runs(folder))]
+
+
+def _reads(folder: Path) -> list[dict]:
+    return reads(list(load_runs(folder)))
+
+
+def _remote_cost(folder: Path) -> list[dict]:
+    return at_recall(load_runs(folder), lambda run: run.parameters["system.kind"], 0.95)
 
 
 def _compared(folder: Path) -> list[dict]:
@@ -399,11 +332,20 @@ def _headroom(folder: Path) -> list[dict]:
 
 
 def _equal_memory(folder: Path) -> list[dict]:
-    """What the same memory buys: longer codes, or cached records."""
-    keys = ("codes.kind", "codes.bytes", "cluster.record_cache.kind", "search.L")
-    groups = by(load_runs(folder), *keys)
-    names = ("codes", "bytes", "cache", "L")
-    return [{**dict(zip(names, values, strict=True)), **costs(runs)} for values, runs in groups.items()]
+    """What the same memory buys, as codes or as records; ``at 0.95`` marks the smallest list with that recall."""
+    runset = load_runs(folder)
+    chosen = smallest_lists(runset, _memory_of, 0.95)
+    rows = []
+    for (name, L), runs in named(runset, lambda run: (_memory_of(run), run.parameters["search.L"])).items():
+        smallest = name in chosen and chosen[name][0].parameters["search.L"] == L
+        rows.append({"memory": name, "L": L, "at 0.95": smallest, **costs(runs)})
+    return rows
+
+
+def _memory_of(run: Run) -> str:
+    """What the memory is spent on, e.g. ``pq 20, visits``."""
+    codes, cache = (run.parameters.get(key) for key in ("codes.bytes", "cluster.record_cache.kind"))
+    return f"{run.parameters['codes.kind']} {codes or ''}".strip() + f", {cache}"
 
 
 def _scaling(folder: Path) -> list[dict]:
@@ -444,12 +386,12 @@ def _sensitivity(folder: Path) -> list[dict]:
 BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "operating_points": ("operating_points", _operating),
     "calibration": ("calibration", calibrations),
-    "verification": ("fig12a_verification", lambda folder: reads(list(load_runs(folder)))),
+    "verification": ("fig12a_verification", _reads),
     "verification_paired": ("fig12a_verification", _compared),
     "full_record": ("full_record", _full_record),
     "full_record_work": ("work/full_record", _full_record),
-    "reads_work": ("work/full_record", lambda folder: reads(list(load_runs(folder)))),
-    "reads_sim": ("full_record", lambda folder: reads(list(load_runs(folder)))),
+    "reads_work": ("work/full_record", _reads),
+    "reads_sim": ("full_record", _reads),
     "eviction": ("eviction/full_record", _eviction),
     "eviction_work": ("work/eviction/full_record", _eviction),
     "headroom": ("headroom", _headroom),
@@ -460,7 +402,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "dominance_work": ("work/admission_policies", lambda folder: dominance(load_runs(folder))),
     "window": ("fig12b_window", lambda folder: windows(load_runs(folder))),
     "window_work": ("work/fig12b_window", lambda folder: windows(load_runs(folder))),
-    "breakdown": ("fig11_breakdown", lambda folder: steps(load_runs(folder), 0.90)),
+    "breakdown": ("fig11_breakdown", lambda folder: steps(load_runs(folder), BREAKDOWN_RECALL)),
     "breakdown_work": ("work/fig11_breakdown", lambda folder: steps(load_runs(folder), 0.0)),
     "causes": ("gate_causes", _causes),
     "causes_work": ("work/gate_causes", _causes),
@@ -469,13 +411,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Path], list[dict]]]] = {
     "scaling": ("table3_scaling", _scaling),
     "scaling_work": ("work/table3_scaling", _scaling),
     "sensitivity": ("fig14_sensitivity", _sensitivity),
-    "remote_cost_beam1": (
-        "beam1/fig01_remote_cost",
-        lambda folder: at_recall(load_runs(folder), lambda run: run.parameters["system.kind"], 0.95),
-    ),
-    "remote_cost": (
-        "fig01_remote_cost",
-        lambda folder: at_recall(load_runs(folder), lambda run: run.parameters["system.kind"], 0.95),
-    ),
+    "remote_cost": ("fig01_remote_cost", _remote_cost),
+    "remote_cost_beam1": ("beam1/fig01_remote_cost", _remote_cost),
 }
 """Table: which results it is made from, and how."""

@@ -1,8 +1,10 @@
-"""Run the experiments of sections 4.4 to 4.8 on the sets of 100 thousand vectors and make the tables of
-docs/results/riftann.md from their results.
+"""Run the experiments of sections 4.4 to 4.8 on three sets of 100 thousand vectors, and the part of them that says
+something new on a million, and make the tables of docs/results/riftann.md from their results.
 
     python scripts/riftann_tables.py run --data-dir DIR        # or resume; nothing that is recorded runs again
+    python scripts/riftann_tables.py run --data-dir DIR --sets sift-photos-1m     # the parts in ON_A_MILLION
     python scripts/riftann_tables.py tables                    # from results only
+    python scripts/riftann_tables.py figures
 
 Which candidate lists the experiments use comes from the results of experiments/operating_points, and the rate of the
 burst from the measured closed loop; nothing is set by hand. Results lie in ``<out>/<data set>/<experiment>``.
@@ -26,12 +28,16 @@ from riftsim.config.sweep import load_experiment
 from riftsim.experiments.api import run
 from riftsim.files import atomic_write
 from riftsim.plotting.figures import draw
+from riftsim.reproduction.groups import step_of
 from riftsim.results.intervals import mean_interval
 from riftsim.results.store import RunSet, load_runs
 from riftsim.rng import stream
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = ("sift-photos-100k", "deep-photos-100k", "text-wordnet-100k")
+MILLION = "sift-photos-1m"
+QUERIES = {MILLION: 2000}
+"""Evaluated queries where a set has more than the others."""
 PAGE = ROOT / "docs/results/riftann.md"
 SEEDS = range(5)
 VERIFICATION = ROOT / "experiments/fig12a_verification/experiment.yaml"
@@ -51,11 +57,21 @@ class Session:
     def run(self, experiment: str, file: str = "experiment.yaml", under: str = "", **settings: Any) -> RunSet:
         """Run or resume an experiment on this set; ``under`` keeps a second operating point in a folder of its own."""
         began = time.monotonic()
-        values = {"dataset.name": self.dataset, **{key.replace("__", "."): value for key, value in settings.items()}}
+        values = {"dataset.name": self.dataset, **self.queries}
+        values |= {key.replace("__", "."): value for key, value in settings.items()}
         path = ROOT / "experiments" / experiment / file
         runs = run(path, set=values, out=self.out / self.dataset / under, data_dir=self.data_dir)
         log.info("%s %s %s: %d runs, %.0f s", self.dataset, experiment, under, len(runs), time.monotonic() - began)
         return runs
+
+    @property
+    def seeds(self) -> range:
+        """Splits of the queries, or seeds of arrivals."""
+        return range(1) if self.dataset == MILLION else SEEDS
+
+    @property
+    def queries(self) -> dict[str, int]:
+        return {"dataset.queries": QUERIES[self.dataset]} if self.dataset in QUERIES else {}
 
     @property
     def points(self) -> dict[str, int]:
@@ -71,13 +87,17 @@ def operating_points(session: Session) -> None:
 
 
 def equal_work(session: Session) -> None:
-    session.run("operating_points", "equal_work.yaml", dataset__queries=200)  # expansions vary little between queries
+    """From the longest list down to the first that expands less; expansions vary little between queries."""
+    for L in (400, 395, 390, 385, 380, 375, 370, 360):
+        runs = session.run("operating_points", "equal_work.yaml", dataset__queries=200, search__L=L)
+        if runs.table(["expansions"])["expansions"][0] < riftann_report.EXPANSIONS:
+            break
     log.info("%s: L %s", session.dataset, session.points)
 
 
 def calibration(session: Session) -> None:
     """alpha and its held-out coverage, per split of the pooled queries."""
-    _calibrate(session, [("split", seed, {"dataset.split_seed": seed}) for seed in SEEDS])
+    _calibrate(session, [("split", seed, {"dataset.split_seed": seed}) for seed in session.seeds])
 
 
 def calibration_codes(session: Session) -> None:
@@ -98,7 +118,7 @@ def _calibrate(session: Session, variants: list[tuple[str, int, dict]]) -> None:
         path = folder / f"{kind}{seed}.json"
         if path.exists():
             continue
-        values = {"dataset.name": session.dataset, "system.verification": CALIBRATED, **seeds}
+        values = {"dataset.name": session.dataset, **session.queries, "system.verification": CALIBRATED, **seeds}
         config = load_experiment(VERIFICATION, values).points[0].config
         rule = config.system.verification
         chosen, judged = calibration_ratios(config, rule.calibration_L, data_dir=data_dir)
@@ -115,10 +135,10 @@ def _calibrate(session: Session, variants: list[tuple[str, int, dict]]) -> None:
 
 
 def verification(session: Session) -> None:
-    """The whole curve on one split; calibrated, 0.10 more, and both ends on five."""
+    """The whole curve on one split; calibrated, 0.10 more, and both ends on all."""
     L = session.points["0.95"]
     session.run("fig12a_verification", search__L=L, dataset__split_seed=0)
-    for seed in SEEDS:
+    for seed in session.seeds:
         row = json.loads((session.out / session.dataset / "calibration" / f"split{seed}.json").read_text())
         wider = {"kind": "calibrated", "alpha": round(row["alpha"] + 0.1, 4)}
         for rule in (CALIBRATED, wider, {"kind": "verify-all"}, {"kind": "expansion-only"}):
@@ -126,7 +146,8 @@ def verification(session: Session) -> None:
 
 
 def record_reads(session: Session) -> None:
-    session.run("full_record", search__L=session.points["0.95"])
+    for seed in session.seeds:
+        session.run("full_record", search__L=session.points["0.95"], dataset__split_seed=seed)
 
 
 def record_reads_work(session: Session) -> None:
@@ -151,8 +172,11 @@ def headroom(session: Session) -> None:
 
 
 def equal_memory(session: Session) -> None:
-    """128 bytes for each of 100 thousand vectors."""
-    session.run("equal_memory", cluster__record_cache__code_and_record_gb=0.0128, measured_queries=500)
+    """128 bytes for each of 100 thousand vectors; a set that needs a longer list than the experiment's has that too."""
+    settings = {"cluster.record_cache.code_and_record_gb": 0.0128, "measured_queries": 500}
+    session.run("equal_memory", **settings)
+    if session.points["0.95"] > 20:
+        session.run("equal_memory", search__L=session.points["0.95"], **settings)
 
 
 def window(session: Session) -> None:
@@ -177,6 +201,10 @@ def policies_work(session: Session) -> None:
     session.run("admission_policies", under="work", **settings)
 
 
+def policies_work_seeds(session: Session) -> None:
+    session.run("admission_policies", under="work", search__L=session.points["work"], measured_queries=1000)
+
+
 def gate_causes(session: Session) -> None:
     session.run("gate_causes", search__L=session.points["0.95"])
 
@@ -189,18 +217,42 @@ def breakdown(session: Session) -> None:
     session.run("fig11_breakdown", measured_queries=2000)
 
 
+def breakdown_seeds(session: Session) -> None:
+    """Four more splits of the queries, each step at the list that the first split gives it."""
+    runs = load_runs(session.out / session.dataset / "fig11_breakdown")
+    for chosen in riftann_report.smallest_lists(runs, step_of, riftann_report.BREAKDOWN_RECALL).values():
+        settings = {"search.L": chosen[0].parameters["search.L"], "system": chosen[0].config["system"]}
+        for seed in SEEDS[1:]:
+            session.run("fig11_breakdown", measured_queries=2000, dataset__split_seed=seed, **settings)
+
+
 def breakdown_work(session: Session) -> None:
     session.run("fig11_breakdown", under="work", search__L=session.points["work"], measured_queries=1000)
 
 
+def breakdown_work_seeds(session: Session) -> None:
+    settings = {"search.L": session.points["work"], "measured_queries": 1000}
+    for seed in SEEDS[1:]:
+        session.run("fig11_breakdown", under="work", dataset__split_seed=seed, **settings)
+
+
 def burst(session: Session) -> None:
     """A burst at 0.84 of the closed loop's throughput; each phase lasts as long as some thousand arrivals."""
-    session.run("fig14_burst", **_burst(session, "0.95", "", 3000))
+    for seed in session.seeds:
+        session.run("fig14_burst", seed=seed, **_burst(session, "0.95", "", 3000))
 
 
 def burst_work(session: Session) -> None:
-    """The same at equal work, one seed; then with the control interval counted per query instead, to test a cause."""
-    settings = {**_burst(session, "work", "work", 1000), "seed": 0}
+    """The same at equal work, first with one seed; then with one setting of the controller changed, to test causes."""
+    _burst_work(session, seed=0)
+
+
+def burst_work_seeds(session: Session) -> None:
+    _burst_work(session)
+
+
+def _burst_work(session: Session, **seed: int) -> None:
+    settings = {**_burst(session, "work", "work", 1000), **seed}
     session.run("fig14_burst", under="work", **settings)
     for cause in ({"counted": "query"}, {"min_window": 6}):
         session.run("fig14_burst", under="work", **settings, **{"system.balancing": {"kind": "adaptive", **cause}})
@@ -265,8 +317,27 @@ PARTS = (
     calibration_codes,
     calibration_bytes,
     sensitivity,
+    breakdown_seeds,
+    breakdown_work_seeds,
+    policies_work_seeds,
+    burst_work_seeds,
 )
 """In an order in which each finds what it needs."""
+
+ON_A_MILLION = (
+    operating_points,
+    equal_work,
+    calibration,
+    verification,
+    policies,
+    policies_work,
+    record_reads,
+    record_reads_work,
+    breakdown_work,
+    burst,
+    burst_work,
+)
+"""What the size of the set may change, on one split: each search there costs several times as much to simulate."""
 
 
 FIGURES = {
@@ -301,31 +372,36 @@ def figures(out: Path, sets: list[str], published: Path) -> None:
             own = [plot for plot in experiment.config.plots if plot.kind == kind]
             names = SERIES.get(kind) or own[0].series
             split = {"dataset.split_seed": 0} if kind in ("verification", "policies", "admission") else {}
-            base = f"{dataset.split('-')[0]}-{name}"
+            base = f"{riftann_page.SHORT[dataset].lower().replace(' ', '-')}-{name}"
             draw(kind, load_runs(folder).where(split), published, name=base, names=names)
             (published / f"{base}.pdf").unlink(missing_ok=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("command", choices=["run", "tables"])
-    parser.add_argument("--sets", nargs="+", default=list(SETS))
-    parser.add_argument("--parts", nargs="+", choices=[part.__name__ for part in PARTS])
-    parser.add_argument("--tables", nargs="+", choices=list(riftann_report.BLOCKS), default=list(riftann_report.BLOCKS))
+    parser.add_argument("command", choices=["run", "tables", "figures"])
+    parser.add_argument(
+        "--sets", nargs="+", choices=[*SETS, MILLION], help="default: run the first three, tables of all"
+    )
+    parser.add_argument("--parts", nargs="+", choices=[part.__name__ for part in PARTS], metavar="PART")
+    blocks = list(riftann_report.BLOCKS)
+    parser.add_argument("--tables", nargs="+", choices=blocks, default=blocks, metavar="TABLE")
     parser.add_argument("--out", type=Path, default=Path("results/runs/riftann"))
     parser.add_argument("--published", type=Path, default=ROOT / "results/published/riftann")
     parser.add_argument("--data-dir", default=os.environ.get("RIFTSIM_DATA_DIR"))
     asked = parser.parse_args()
     logging.basicConfig(format="%(message)s")
     log.setLevel(logging.INFO)
+    every = asked.sets or [*SETS, MILLION]
     if asked.command == "tables":
-        tables = riftann_report.publish(asked.out, asked.sets, asked.published, asked.tables)
-        riftann_page.fill(PAGE, tables)
-        figures(asked.out, asked.sets, asked.published)
+        riftann_page.fill(PAGE, riftann_report.publish(asked.out, every, asked.published, asked.tables))
+    if asked.command == "figures":
+        figures(asked.out, every, asked.published)
+    if asked.command != "run":
         return
     for part in PARTS:
-        if asked.parts is None or part.__name__ in asked.parts:
-            for dataset in asked.sets:
+        for dataset in asked.sets or SETS:
+            if part.__name__ in (asked.parts or [part.__name__]) and (dataset != MILLION or part in ON_A_MILLION):
                 part(Session(dataset, asked.out, asked.data_dir))
 
 

@@ -1,6 +1,8 @@
 """Runs put together: by configuration, by gate, by step of the breakdown; and what is read off a group."""
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,26 +74,58 @@ def over_runs(runs: Sequence[Run], value: Callable[[Run], float]) -> tuple[float
     return (float(numbers.mean()), *runs_interval(numbers))
 
 
-def dominance(groups: dict[str, list[Run]]) -> dict[str, bool | None]:
-    """Tell for each U-only and rho-only setting whether an impact-aware one dominates it (section 4.6).
+@dataclass(frozen=True)
+class Dominance:
+    """What impact-aware settings have against one setting of another gate (section 4.6).
 
-    It does if it is at least as good in recall and latency by means and neither paired interval is altogether on the
-    wrong side. It is not dominated only if each impact-aware setting is worse in one of both beyond its interval; in
-    between, nothing is known (None).
+    Attributes
+    ----------
+    holds : bool or None
+        True if one of them is at least as good in recall and latency by means, False if each is worse in one of both
+        beyond its paired interval; in between, nothing is known (None).
+    by : str
+        The setting that dominates most clearly; empty if none does.
+    resolved : int
+        In how many of the two measures it is better beyond the paired interval.
+    latency_ratio, recall_difference : float
+        Of that setting against the other gate; not a number if none dominates.
     """
-    ours = [runs for name, runs in groups.items() if name.startswith("impact-aware")]
-    found: dict[str, bool | None] = {}
-    for name, runs in groups.items():
-        if not name.startswith(("u-only", "rho-only")):
-            continue
-        pairs = [(compare(own, runs, "latency_mean_us"), compare(own, runs, "recall")) for own in ours]
-        if any(latency.difference <= 0 and recall.difference >= 0 for latency, recall in pairs):
-            found[name] = True
-        elif all(latency.difference_low > 0 or recall.difference_high < 0 for latency, recall in pairs):
-            found[name] = False
-        else:
-            found[name] = None
-    return found
+
+    holds: bool | None
+    by: str = ""
+    resolved: int = 0
+    latency_ratio: float = math.nan
+    recall_difference: float = math.nan
+
+
+def dominance(groups: Mapping[str, Sequence[Run]]) -> dict[str, Dominance]:
+    """Tell for each U-only and rho-only setting whether an impact-aware one dominates it.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of Run
+        Runs of each gate setting, as `by_gate` names them.
+
+    Returns
+    -------
+    dict of str to Dominance
+    """
+    ours = {name: runs for name, runs in groups.items() if name.startswith("impact-aware")}
+    others = {name: runs for name, runs in groups.items() if name.startswith(("u-only", "rho-only"))}
+    return {name: _dominated(runs, ours) for name, runs in others.items()}
+
+
+def _dominated(runs: Sequence[Run], ours: Mapping[str, Sequence[Run]]) -> Dominance:
+    found, worse = [], []
+    for name, own in ours.items():
+        latency, recall = compare(own, runs, "latency_mean_us"), compare(own, runs, "recall")
+        worse.append(latency.difference_low > 0 or recall.difference_high < 0)
+        if latency.difference <= 0 and recall.difference >= 0:
+            resolved = (latency.difference_high < 0) + (recall.difference_low > 0)
+            found.append(Dominance(True, name, resolved, latency.ratio, recall.difference))
+    if found:
+        return max(found, key=lambda one: (one.resolved, -one.latency_ratio))
+    return Dominance(False if all(worse) else None)
 
 
 def burst(run: Run) -> dict[str, float]:

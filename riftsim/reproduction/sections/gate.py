@@ -84,9 +84,8 @@ def epsilon(lab: Lab) -> list[Value]:
 def dominated(lab: Lab) -> list[Order]:
     """An impact-aware setting dominates every U-only and rho-only one but rho-only 0.2 (G13)."""
     found = dominance(gates(lab, "SIFT", "work"))
-    expected = {name: holds for name, holds in found.items() if name != "rho-only 0.2"}
-    on = f"{sum(holds is True for holds in expected.values())} of {len(expected)} dominated"
-    return [every(list(expected.values()), on)]
+    expected = [one.holds for name, one in found.items() if name != "rho-only 0.2"]
+    return [every(expected, f"{sum(holds is True for holds in expected)} of {len(expected)} dominated")]
 
 
 @measures("G14")
