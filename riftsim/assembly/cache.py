@@ -67,14 +67,6 @@ def _filled(
                 f"cluster.record_cache.kind: '{dataset.name}' has no calibration queries; expected 'hops'"
             )
         queries = np.array(dataset.calibration, order="C")
-        search = RoundSearch(
-            context.remote,
-            queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
-            beam_width=1,
-        )
+        search = context.new_search(RoundSearch, queries=queries, beam_width=1)
         counts = visits(search, len(queries), len(index.vectors))
     return fill_cache(cache_order(hops, counts), region.layout.record_bytes, left)

@@ -16,10 +16,11 @@ from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_d
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
-from riftsim.computenode.drivers.sim import SimulatedCluster
+from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun
 from riftsim.config.machines import ClosedLoad, FileDriver, LiveDriver, LocalDriver, ReplayDriver
 from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError
+from riftsim.memnode.region import Region
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer, Program
 from riftsim.search.progress import progress_of
@@ -151,39 +152,21 @@ def run_point(
 
     system, programs = _remembering_programs(system)
     ready = time.perf_counter(), time.process_time()
-    driver = config.driver
+    facts["driver"] = config.driver.__struct_config__.tag
+    if isinstance(config.driver, FileDriver):
+        facts["system"].pop("drive")  # the profile of one that is not used
+    order, answers, timed = _search(config, dataset, index, region, system, store, on_progress, alter)
     columns: dict[str, np.ndarray] = {}
     windows = trace = None
-    facts["driver"] = driver.__struct_config__.tag
-    if isinstance(driver, LocalDriver):
-        order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
-        answers = run_local(system.new_program, order.tolist(), on_progress)
-    elif isinstance(driver, ReplayDriver):
-        from riftsim.computenode.drivers.replay import run_replay
-
-        queries, answers = run_replay(driver.log, system.new_program, on_progress)
-        order = np.array(queries, np.int64)
-    else:
-        if isinstance(driver, LiveDriver):
-            from riftsim.assembly.live import search_live
-
-            simulated = search_live(config, dataset, index, region, system, on_progress)
-        elif isinstance(driver, FileDriver):
-            simulated = search_on_disk(config, dataset, index, region, system, store, on_progress)
-            facts["system"].pop("drive")  # the profile of one that is not used
-        else:
-            simulated = simulate(config, dataset, index, region, system, on_progress, alter)
-        order = np.array([run.query for run in simulated.runs])
-        answers = [run.answer for run in simulated.runs]
-        columns = time_columns(simulated)
-        windows = simulated.windows
-        if simulated.trace is not None:
+    if timed is not None:
+        columns, windows = time_columns(timed), timed.windows
+        if timed.trace is not None:
             from riftsim.results.trace import trace_of
 
-            trace = trace_of(simulated.trace, simulated.runs[0].ordinal)
+            trace = trace_of(timed.trace, timed.runs[0].ordinal)
         if windows:
             facts["states"] = mean_states(windows, columns)
-        facts |= {"qps": simulated.throughput_qps, **simulated.facts}
+        facts |= {"qps": timed.throughput_qps, **timed.facts}
     ended = time.perf_counter(), time.process_time()
     facts |= {
         "measured_queries": len(answers),
@@ -194,6 +177,37 @@ def run_point(
         "query_states": _state_facts(programs),
     }
     return _result(config, dataset, index, order, answers, columns, windows, facts, trace)
+
+
+def _search(
+    config: ExperimentConfig,
+    dataset: Dataset,
+    index: SearchIndex,
+    region: Region,
+    system: System,
+    store: ArtifactStore,
+    on_progress: Callable[[int], None] | None,
+    alter: Callable[[SimulatedCluster], SimulatedCluster] | None,
+) -> tuple[np.ndarray, list[Answer], SimulatedRun | None]:
+    """Search under the configured driver: which queries, their answers, and the run of a driver that has a clock."""
+    driver = config.driver
+    if isinstance(driver, LocalDriver):
+        order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
+        return order, run_local(system.new_program, order.tolist(), on_progress), None
+    if isinstance(driver, ReplayDriver):
+        from riftsim.computenode.drivers.replay import run_replay
+
+        queries, answers = run_replay(driver.log, system.new_program, on_progress)
+        return np.array(queries, np.int64), answers, None
+    if isinstance(driver, LiveDriver):
+        from riftsim.assembly.live import search_live
+
+        timed = search_live(config, dataset, index, region, system, on_progress)
+    elif isinstance(driver, FileDriver):
+        timed = search_on_disk(config, dataset, index, region, system, store, on_progress)
+    else:
+        timed = simulate(config, dataset, index, region, system, on_progress, alter)
+    return np.array([run.query for run in timed.runs]), [run.answer for run in timed.runs], timed
 
 
 def _remembering_programs(system: System) -> tuple[System, list[Program]]:

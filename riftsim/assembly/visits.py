@@ -33,13 +33,5 @@ def visited_nodes(
     dataset = load_configured_dataset(config, data_dir, store)
     index = load_search_index(config, dataset, store)
     context = search_context(config, dataset, index, lay_out(config, index, store), store)
-    search = RoundSearch(
-        context.remote,
-        context.queries,
-        context.fill_table,
-        context.table_entries,
-        list_size=context.list_size,
-        k=context.k,
-        beam_width=1,
-    )
+    search = context.new_search(RoundSearch, beam_width=1)
     return index, list(visited(search, len(context.queries)))

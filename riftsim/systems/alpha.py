@@ -94,13 +94,10 @@ def measure_ratios(search: RoundSearch, true_ids: np.ndarray, true_distances: np
 
 def calibration_search(context, queries: np.ndarray, list_size: int) -> RoundSearch:
     """A search over other queries that verifies everything, for ``measure_ratios``."""
-    return RoundSearch(
-        context.remote,
-        queries,
-        context.fill_table,
-        context.table_entries,
+    return context.new_search(
+        RoundSearch,
+        queries=queries,
         list_size=max(list_size, context.k),
-        k=context.k,
         beam_width=1,
         verify=q.VERIFY_ALL,
     )

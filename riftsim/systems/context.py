@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from riftsim.index.graph import Graph
 from riftsim.index.partitions import PartitionedIndex
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.messages import Program
+
+Search = TypeVar("Search")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,20 @@ class SystemContext:
     true_ids: np.ndarray | None = None
     memory_budget_bytes: int = 24_000_000_000
     partitions: Callable[..., PartitionedIndex] | None = None
+
+    def new_search(self, make: Callable[..., Search], **settings) -> Search:
+        """Make a search over the run's index by its codes.
+
+        Parameters
+        ----------
+        make : callable
+            A class of ``riftsim.search``; called as ``GraphSearch`` is.
+        **settings
+            Its own settings. ``queries``, ``list_size`` and ``k`` are the run's unless they are given here.
+        """
+        own = {"queries": self.queries, "list_size": self.list_size, "k": self.k}
+        parts = {"index": self.remote, "fill_table": self.fill_table, "table_entries": self.table_entries}
+        return make(**parts, **(own | settings))
 
 
 @dataclass(frozen=True)

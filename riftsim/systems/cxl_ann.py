@@ -31,13 +31,8 @@ def build(context: SystemContext, *, prefetch: bool = True, split_update: bool =
     """
 
     def program(cached: np.ndarray | None = None) -> SpeculativeSearch:
-        return SpeculativeSearch(
-            context.remote,
-            context.queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
+        return context.new_search(
+            SpeculativeSearch,
             prefetch=prefetch,
             split_update=split_update,
             cached=cached,

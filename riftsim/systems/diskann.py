@@ -25,15 +25,7 @@ def build(context: SystemContext, *, drive: str, beam_width: int, cached_nodes: 
     cache = _top_hops(context, cached_nodes) if cached_nodes else None
 
     def new_rounds() -> RoundSearch:
-        return RoundSearch(
-            context.remote,
-            context.queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
-            beam_width=beam_width,
-        )
+        return context.new_search(RoundSearch, beam_width=beam_width)
 
     return disk_system(
         "diskann",

@@ -43,15 +43,7 @@ def build(
         )
 
     def new_program() -> MemorySideSearch:
-        return MemorySideSearch(
-            context.remote,
-            context.queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
-            beam_width=beam_width,
-        )
+        return context.new_search(MemorySideSearch, beam_width=beam_width)
 
     compute_threads = context.threads - memory_threads
     return System(

@@ -22,23 +22,17 @@ def build(
     empty_rounds: str,
 ) -> System:
     """Build the system; the parameters are the keys of ``OneHopDelayConfig`` in ``config.systems``."""
-    arguments = context.remote, context.queries, context.fill_table, context.table_entries
-    settings = {
-        "list_size": context.list_size,
-        "k": context.k,
-        "beam_width": beam_width,
-        "verify": VERIFICATION[verification],
-    }
+    settings = {"beam_width": beam_width, "verify": VERIFICATION[verification]}
 
     def undelayed() -> RoundSearch:
-        return RoundSearch(*arguments, **settings)
+        return context.new_search(RoundSearch, **settings)
 
     def new_program() -> RoundSearch:
         if not delayed:
             return undelayed()
         reference = undelayed()
-        return DelayedSearch(
-            *arguments,
+        return context.new_search(
+            DelayedSearch,
             **settings,
             merge_rest=rest == "merged",
             count_empty=empty_rounds == "counted",

@@ -38,16 +38,7 @@ def build(
     entry = EntryIndex(context, entry_share, entry_points, entry_R, entry_L, entry_seed) if entry_share else None
 
     def new_search() -> PipelinedSearch:
-        return PipelinedSearch(
-            context.remote,
-            context.queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
-            rules=rules,
-            entries=entry.of if entry else None,
-        )
+        return context.new_search(PipelinedSearch, rules=rules, entries=entry.of if entry else None)
 
     return disk_system(
         "pipeann",

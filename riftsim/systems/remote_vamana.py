@@ -42,13 +42,8 @@ def round_system(name: str, context: SystemContext, beam_width: int, verificatio
     """Build a round-synchronous system; ``overlapped`` processes completions as they are seen."""
 
     def new_program() -> RoundSearch:
-        return RoundSearch(
-            context.remote,
-            context.queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
+        return context.new_search(
+            RoundSearch,
             beam_width=beam_width,
             verify=VERIFICATION[verification],
             overlapped=overlapped,

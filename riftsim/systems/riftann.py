@@ -66,13 +66,8 @@ def build(
     )
 
     def new_program() -> EagerSearch:
-        return EagerSearch(
-            context.remote,
-            context.queries,
-            context.fill_table,
-            context.table_entries,
-            list_size=context.list_size,
-            k=context.k,
+        return context.new_search(
+            EagerSearch,
             rules=rules,
             gate_policy=policy,
             verification_policy=rule,
