@@ -9,6 +9,7 @@ from riftsim.computenode import engine
 from riftsim.computenode.engine import Balancing, CpuBudget
 from riftsim.controller.defer_ratio import DeferRatio
 from riftsim.controller.fixed import Fixed
+from riftsim.controller.protocol import SetPoint
 from riftsim.systems.context import System
 
 
@@ -76,7 +77,23 @@ def test_chains_signalled_at_their_last_read_lose_none(photos):
 
 
 @pytest.mark.parametrize("per_query", [False, True])
-def test_the_controller_is_asked_at_its_interval(photos, per_query):
+def test_the_controller_is_asked_once_per_interval(photos, per_query):
+    """With one query at a time and one awaited expansion, each completed expansion is a step of its own."""
+    asked = []
+
+    class Counting:
+        def decide(self, view):
+            asked.append(view)
+            return SetPoint(view.allowance, view.window)
+
+    balancing = Balancing(Counting(), interval=5, per_query=per_query)
+    run = simulate(system_of("riftann", photos, window=1), balancing=balancing, concurrency=1, measured=30, warmup=0)
+    expansions = [each.answer.counts["expansions"] for each in run.runs]
+    assert len(asked) == (sum(count // 5 for count in expansions) if per_query else sum(expansions) // 5)
+    assert all(view.window == 1 for view in asked)
+
+
+def test_set_points_stay_within_their_bounds_and_move(photos):
     asked = []
 
     class Watching(DeferRatio):
@@ -85,15 +102,8 @@ def test_the_controller_is_asked_at_its_interval(photos, per_query):
             asked.append((view, point))
             return point
 
-    system = system_of("riftann", photos)
-    balancing = Balancing(Watching(), interval=5, per_query=per_query, allowance=2)
-    run = simulate(system, balancing=balancing, concurrency=4, measured=30, warmup=0)
-    lists = sum(each.answer.counts["expansions"] for each in run.runs)
-    if per_query:
-        expected = sum(each.answer.counts["expansions"] // 5 for each in run.runs)
-        assert 0.5 * expected <= len(asked) <= 2 * expected
-    else:
-        assert len(asked) >= lists // 10
+    balancing = Balancing(Watching(), interval=5, allowance=2)
+    simulate(system_of("riftann", photos), balancing=balancing, concurrency=4, measured=30, warmup=0)
     for view, point in asked:
         assert view.unfinished >= 0
         assert 0 <= view.free_workers <= 6
