@@ -124,6 +124,13 @@ def _balancing(config: ExperimentConfig) -> Iterator[Problem]:
         found, limit = getattr(balancing, low), getattr(balancing, high)
         if found > limit:
             yield ("system", "balancing", low), f"found {found}, expected at most {high} = {limit}"
+    for key, low, high in (("workers_per_query", "min_workers", "max_workers"), ("window", "min_window", "max_window")):
+        found, least, most = getattr(config.system, key), getattr(balancing, low), getattr(balancing, high)
+        if not least <= found <= most and least <= most:
+            yield (
+                ("system", key),
+                f"found {found}, expected {low} = {least} to {high} = {most} of the controller, which begins there",
+            )
 
 
 def _values(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:

@@ -263,6 +263,14 @@ class TestChecks:
                 ["system.kind=riftann", "system.balancing.min_window=9"],
                 r"\$\.system\.balancing\.min_window: found 9, expected at most max_window = 8",
             ),
+            (
+                ["system.kind=riftann", "system.window=16"],
+                r"\$\.system\.window: found 16, expected min_window = 1 to max_window = 8 of the controller",
+            ),
+            (
+                ["system.kind=riftann", "system.balancing.min_workers=3"],
+                r"\$\.system\.workers_per_query: found 2, expected min_workers = 3 to max_workers = 6",
+            ),
         ],
     )
     def test_contradicting_keys_are_named(self, settings, message):
