@@ -40,6 +40,8 @@ class Level:
     base_sizes: tuple[int, ...]
     perturbations: tuple[float, ...]
     samples: int
+    burst_share: float = 0.84
+    """Rate of a burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (sections 4.7 and 4.5)."""
     scale_sets: tuple[dict[str, Any], ...] = field(default=())
     """Sets of the scale study, the largest first; the first that is there is taken for each size."""
 

@@ -11,9 +11,6 @@ from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.results.store import Run
 from riftsim.workload.spec import read_spec
 
-BURST_SHARE = 0.84
-"""Rate of the burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (sections 4.7 and 4.5)."""
-
 CALIBRATED = {"kind": "calibrated"}
 
 SYSTEMS = "fig08_fig09_systems"
@@ -180,7 +177,7 @@ def bursts(lab: Lab, point: str = "0.95") -> tuple[list[Run], list[Run]]:
         system__gate={"kind": "impact-aware"},
         measured_queries=lab.level.queries,
     )
-    rate = loop.runs[0].metrics(["qps"])["qps"] * BURST_SHARE / 2
+    rate = loop.runs[0].metrics(["qps"])["qps"] * lab.level.burst_share / 2
     length_ms = round(lab.level.arrivals / rate * 1e3, 2)
     phases = {f"load__{phase}_ms": length_ms for phase in ("before", "burst", "after")}
     sample_us = max(2.0, round(length_ms * 1e3 / 200))

@@ -15,7 +15,7 @@ from riftsim.files import atomic_write
 from riftsim.kernels.query import READ_ADJACENCY, READ_RECORD, READ_VECTOR
 from riftsim.results.critical_path import READ_STAGES, QueryPath, critical_path
 from riftsim.results.timeline import WAITS, lanes, main_thread
-from riftsim.results.trace import READ_TIMES, Trace
+from riftsim.results.trace import BLOCKED_GATE, READ_TIMES, Trace
 from riftsim.units import PS_PER_US
 
 READ_NAMES = {READ_RECORD: "record", READ_VECTOR: "vector", READ_ADJACENCY: "adjacency list"}
@@ -112,10 +112,11 @@ def _tasks(tasks: pd.DataFrame) -> Iterator[tuple]:
 
 
 def _counters(origin: int, one: Trace) -> Iterator[dict[str, Any]]:
-    """W_R, T_q and unfinished evaluations over time."""
-    series: list[tuple[str, int, int]] = [
-        ("unfinished evaluations", step.until_ps, step.unfinished) for step in one.steps.itertuples()
-    ]
+    """Unfinished evaluations and what the gate decided after each step, W_R and T_q over time."""
+    series: list[tuple[str, int, int]] = []
+    for step in one.steps.itertuples():
+        series.append(("unfinished evaluations", step.until_ps, step.unfinished))
+        series.append(("gate holds an expansion back", step.until_ps, step.blocked == BLOCKED_GATE))
     for point in one.control.itertuples():
         series += [("window W_R", point.at_ps, point.window), ("worker allowance T_q", point.at_ps, point.allowance)]
     for name, at_ps, value in series:

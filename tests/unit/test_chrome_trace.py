@@ -8,7 +8,7 @@ from traced_runs import WARMUP, traced_run
 
 from riftsim.results.chrome_trace import chrome_trace, write_chrome_trace
 from riftsim.results.timeline import main_thread
-from riftsim.results.trace import trace_of
+from riftsim.results.trace import BLOCKED_GATE, trace_of
 
 EVENT = {
     "complete": {
@@ -104,3 +104,10 @@ def test_every_read_and_task_is_there(trace):
     by_workers = one.tasks[~one.tasks["by_main"].astype(bool)]
     assert busy == pytest.approx((by_workers["ended_ps"] - by_workers["started_ps"]).sum() / 1e6)
     assert len(main_thread(one))
+
+
+def test_every_decision_of_the_gate_is_there(trace):
+    one = trace.of(2)
+    events = chrome_trace(one, {})["traceEvents"]
+    held = [event["args"]["value"] for event in events if event["name"] == "gate holds an expansion back"]
+    assert held == list((one.steps["blocked"] == BLOCKED_GATE).astype(int))
