@@ -2,9 +2,10 @@
 
     python scripts/reproduction_causes.py results/causes BOARD [CLAIM ...]
 
-BOARD is the scoreboard.json of the quick level, from which the numbers without the change are taken. A change is a setting, a
-constant of the profile, a line of an experiment file or the list size, never a fit: nothing here goes back into a profile.
-Writes ``causes.csv``; of the difference between ours and the paper's a change explains the share by which it closes it.
+BOARD is the scoreboard.json of the quick level, from which the numbers without the change are taken. A change is a
+setting, a constant of the profile, a line of an experiment file or the list size, never a fit: nothing here goes back
+into a profile. Writes ``causes.csv``; of the difference between ours and the paper's a change explains the share by
+which it closes it.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,11 @@ import msgspec
 import riftsim.reproduction.sections  # noqa: F401 (fills MEASURES)
 from riftsim.files import atomic_write
 from riftsim.reproduction import variants
-from riftsim.reproduction.claims import load_claims
+from riftsim.reproduction.claims import Target, load_claims
 from riftsim.reproduction.lab import EXPERIMENTS, Lab
 from riftsim.reproduction.levels import QUICK
 from riftsim.reproduction.measuring import MEASURES
-from riftsim.reproduction.scoring import Value
+from riftsim.reproduction.scoring import Order, Value
 
 EXPLAINS, PART = 0.7, 0.3
 """Shares of the difference from which on a change explains it, or part of it."""
@@ -85,6 +86,14 @@ TESTS = (
     ),
     Test("P19", 1, LARGE_LIST, "L = 13, where recall is 0.95", L=13),
     Test("P19", 1, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
+    Test(
+        "P19",
+        1,
+        "no bytes are saved where all is expanded in the end, and the link is not full",
+        "L = 13 and a link of 25 Gb/s",
+        L=13,
+        constants={"link.rate_gbps": 25},
+    ),
     Test("C08", 0, "the burst stays below the knee", "burst at 1.05 of the closed loop", level={"burst_share": 1.05}),
     Test("C08", 0, SHORT, "L = 100", L=100),
     Test("M28", 0, "the burst stays below the knee", "burst at 1.05 of the closed loop", level={"burst_share": 1.05}),
@@ -128,7 +137,8 @@ TESTS = (
         "the window counts reads",
         settings={"system.window_counts": "reads"},
     ),
-    Test("P20", 1, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
+    Test("P20", 0, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
+    Test("P20", 1, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
     Test("P20", 1, "CPU work is cheap beside reads", "clock of 1 GHz", constants={"cpu.clock_ghz": 1.0}),
     Test("P10", 0, "the codes' error makes alpha large", "codes of 40 bytes", settings={"codes.bytes": 40}),
     Test("P10", 0, SHORT, "L = 100", L=100),
@@ -158,6 +168,14 @@ TESTS = (
     ),
     Test("M12", 0, SHORT, "at recall 0.999", recall=0.999),
     Test("S05", 0, "the one port is near its limit", "link of 400 Gb/s", constants={"link.rate_gbps": 400}),
+    Test("P22", 0, SHORT, "L = 40", L=40),
+    Test(
+        "M31",
+        0,
+        "faster evaluation loads the NIC more",
+        "one query in flight",
+        edit=("fig07_concurrency/workers.yaml", "load.concurrency: [4]", "load.concurrency: [1]"),
+    ),
     Test("O05", 0, SHORT, "at recall 0.999", recall=0.999),
     Test("O06", 0, SHORT, "at recall 0.999", recall=0.999),
 )
@@ -185,8 +203,8 @@ class _Changed(Lab):
         return super().matched(experiment, dataset, (by_recall and self._test.recall) or target, **settings)
 
 
-def measured(test: Test, out: Path, folder: Path, data_dir: Path | None) -> Value:
-    """Return the number of the claim with the test's change.
+def measured(test: Test, out: Path, folder: Path, data_dir: Path | None) -> Value | Order:
+    """Return the number or order of the claim with the test's change.
 
     Parameters
     ----------
@@ -231,6 +249,25 @@ def verdict_of(share: float) -> str:
     return "part of it" if share >= PART else "not the cause"
 
 
+def _row(test: Test, targets: Sequence[Target], parts: list[dict[str, Any]], found: Value | Order) -> dict[str, str]:
+    row = dict.fromkeys(
+        ("number", "paper", "ours", "cause", "change", "changed", "low", "high", "share", "verdict"), ""
+    )
+    row |= {"cause": test.cause, "change": test.change}
+    if isinstance(found, Order):
+        holds = {True: "explains it", False: "not the cause", None: "unresolved"}[found.holds]
+        return row | {"paper": "order", "ours": parts[0]["on"], "changed": found.on, "verdict": holds}
+    target, ours = targets[min(test.part, len(targets) - 1)], parts[test.part]["ours"]
+    share = share_closed(ours, found.value, target.low, target.high)
+    row |= {"number": target.name, "paper": target.text(), "ours": f"{ours:.4g}", "changed": f"{found.value:.4g}"}
+    return row | {
+        "low": f"{found.low:.4g}",
+        "high": f"{found.high:.4g}",
+        "share": f"{share:.2f}",
+        "verdict": verdict_of(share),
+    }
+
+
 def main() -> None:
     """Run the tests and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -248,17 +285,9 @@ def main() -> None:
     for test in TESTS:
         if asked.claims and test.claim not in asked.claims:
             continue
-        target = targets[test.claim][min(test.part, len(targets[test.claim]) - 1)]
-        ours = board[test.claim]["parts"][test.part]["ours"]
         found = measured(test, asked.out, asked.out, asked.data_dir)
-        share = share_closed(ours, found.value, target.low, target.high)
-        row = {
-            "claim": test.claim, "number": target.name, "paper": target.text(), "ours": f"{ours:.4g}",
-            "cause": test.cause, "change": test.change, "changed": f"{found.value:.4g}",
-            "low": f"{found.low:.4g}", "high": f"{found.high:.4g}", "share": f"{share:.2f}",
-            "verdict": verdict_of(share),
-        }  # fmt: skip
-        rows[test.claim, target.name, test.cause, test.change] = row
+        row = {"claim": test.claim, **_row(test, targets[test.claim], board[test.claim]["parts"], found)}
+        rows[test.claim, row["number"], test.cause, test.change] = row
         print(*row.values(), sep=" | ", flush=True)
         with atomic_write(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(row), lineterminator="\n")

@@ -58,8 +58,8 @@ _SIFT_SIZES = (
 SMOKE = Level(
     "smoke",
     {"SIFT": _SMALL},
-    queries=100,
-    work_queries=60,
+    queries=60,
+    work_queries=40,
     seeds=(0, 1),
     arrivals=100,
     base_sizes=(1000, 1500, 2000, 3000),

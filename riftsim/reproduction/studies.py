@@ -1,6 +1,8 @@
 """The groups of runs that several claims share: systems at equal recall, gates, windows, bursts."""
 
+import functools
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from riftsim.config.document import BUNDLED
@@ -35,9 +37,14 @@ def blocks(lab: Lab, experiment: str) -> list[dict[str, Any]]:
         The file is not there or not sound.
     """
     try:
-        return load_experiment(lab.experiments / experiment / "experiment.yaml").config.sweep["system"]
+        return _swept_systems(lab.experiments / experiment / "experiment.yaml")
     except RiftsimError as error:
         raise NotMeasured(f"experiments/{experiment}: {str(error).partition(chr(10))[0]}") from None
+
+
+@functools.cache
+def _swept_systems(path: Path) -> list[dict[str, Any]]:
+    return load_experiment(path).config.sweep["system"]
 
 
 def block(lab: Lab, experiment: str, kind: str) -> dict[str, Any]:
