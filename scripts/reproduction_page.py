@@ -1,9 +1,10 @@
 """Publish a scoreboard: copy it into results/published/reproduction and fill the last part of docs/reproduction.md.
 
-    python scripts/reproduction_page.py results/reproduction quick
+    python scripts/reproduction_page.py results/reproduction full [--beside QUICK]
 
-What the page says between its markers is made from the files alone: counts, costs, and the claims that are missed, the
-largest deviation first.
+What the page says between its markers is made from the files alone: counts, costs, the claims that are missed, the
+largest deviation first, and what scripts/reproduction_causes.py found. With ``--beside``, the results of the quick
+level, that level's scoreboard is published too, with its counts on the page.
 """
 
 import argparse
@@ -79,11 +80,32 @@ def sensitivity_table(folder: Path) -> list[str]:
     return [*lines, f"\n![tornado]({LINK}/tornado.png)"]
 
 
-def page(record: dict[str, Any], folder: Path) -> str:
+def causes_table() -> list[str]:
+    """What was suspected, what alone was changed, and what came of it."""
+    path = PUBLISHED / "causes.csv"
+    if not path.exists():
+        return []
+    lines = ["| claim | paper | ours | suspected | changed alone | then | |", "|---|---|---|---|---|---|---|"]
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = f"{row['claim']}, {row['number']}" if row["number"] else row["claim"]
+            cells = [name, row["paper"], row["ours"], row["cause"], row["change"], row["changed"], row["verdict"]]
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def fill(text: str, marker: str, lines: list[str]) -> str:
+    """Replace what stands after a marker, up to the end marker."""
+    body = "\n".join([f"<!-- {marker} -->", *lines, "<!-- end -->"])
+    return re.sub(rf"<!-- {marker} -->.*?<!-- end -->", lambda _: body, text, flags=re.DOTALL)
+
+
+def page(record: dict[str, Any], folder: Path) -> list[str]:
     """The part between the markers."""
     calibrations = {verdict: count for verdict, count in record["counts"]["calibrate"]["all"].items() if count}
     lines = [
-        f"`{' '.join(record['command'])}`, commit {record['versions']['commit']}, {record['finished'][:10]}; "
+        f"`{' '.join(record['command'])}`, runs of commit {', '.join(record['run_commits'])}, scored at "
+        f"{record['versions']['commit']}, {record['finished'][:10]}; "
         f"{sets_text(record['sets'])}; profile `{record['hardware']}`. "
         f"Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
         "Predictions, duplicates once:\n",
@@ -94,9 +116,17 @@ def page(record: dict[str, Any], folder: Path) -> str:
         "\n### What it costs\n",
         *costs_table(record["costs"]),
     ]
+    quick = folder / "quick" / "scoreboard.json"
+    if record["level"] != "quick" and quick.exists():
+        beside = json.loads(quick.read_text(encoding="utf-8"))
+        lines += [
+            "\n### The quick level\n",
+            f"{sets_text(beside['sets'])}: [scoreboard.md]({LINK}/quick/scoreboard.md).\n",
+            *counts_table({"predictions": beside["counts"]["predict"]["all"]}),
+        ]
     if (folder / "growth.png").exists():
         lines += ["\n### Growth with the number of vectors\n", f"![growth]({LINK}/growth.png)"]
-    return "\n".join([*lines, *sensitivity_table(folder)])
+    return [*lines, *sensitivity_table(folder)]
 
 
 def main() -> None:
@@ -104,6 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("results", type=Path, help="results folder of riftsim reproduce")
     parser.add_argument("level", choices=["smoke", "quick", "full"])
+    parser.add_argument("--beside", type=Path, metavar="QUICK", help="results folder of the quick level")
     asked = parser.parse_args()
     PUBLISHED.mkdir(parents=True, exist_ok=True)
     for folder in (asked.results / "scoreboard" / asked.level, asked.results / "sensitivity" / asked.level):
@@ -111,12 +142,18 @@ def main() -> None:
             for path in folder.iterdir():
                 if path.suffix != ".pdf":
                     shutil.copyfile(path, PUBLISHED / path.name)
+    if asked.beside:
+        (PUBLISHED / "quick").mkdir(exist_ok=True)
+        for path in (asked.beside / "scoreboard" / "quick").glob("scoreboard.*"):
+            shutil.copyfile(path, PUBLISHED / "quick" / path.name)
+        lower = PUBLISHED / "quick" / "scoreboard.md"
+        lower.write_text(lower.read_text(encoding="utf-8").replace("](../../../", "](../../../../"), encoding="utf-8")
     if (asked.results / "fitted.yaml").exists():
         shutil.copyfile(asked.results / "fitted.yaml", PUBLISHED / "fitted.yaml")
     record = json.loads((PUBLISHED / "scoreboard.json").read_text(encoding="utf-8"))
     text = PAGE.read_text(encoding="utf-8")
-    body = f"<!-- published -->\n{page(record, PUBLISHED)}\n<!-- end -->"
-    text = re.sub(r"<!-- published -->.*?<!-- end -->", lambda _: body, text, flags=re.DOTALL)
+    text = fill(text, "published", page(record, PUBLISHED))
+    text = fill(text, "causes", causes_table())
     with atomic_write(PAGE) as partial:
         partial.write_text(text, encoding="utf-8")
 

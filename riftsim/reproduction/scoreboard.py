@@ -241,7 +241,8 @@ def markdown(record: dict[str, Any]) -> str:
     commit = record["versions"].get("commit")
     text = [
         f"# Scoreboard: {record['paper']}, level `{record['level']}`\n",
-        f"`{' '.join(record['command'])}`, commit {commit}, {record['finished']}; hardware profile "
+        f"`{' '.join(record['command'])}`, runs of commit {', '.join(record['run_commits'])}, scored at {commit}, "
+        f"{record['finished']}; hardware profile "
         f"`{record['hardware']}`. Verdicts: see [reproduction.md](../../../docs/reproduction.md).\n",
         "## Predictions\n",
         _counts_table(record["counts"]["predict"]),
