@@ -196,35 +196,6 @@ class Calendar(simpy.Environment):
             self.executed += len(this_round)
 
 
-class RecordingCalendar(Calendar):
-    """A calendar that writes down every event that it runs.
-
-    Attributes
-    ----------
-    log : list of tuple of int
-        Time, delta round, kind, compute node, query and tag, in the order in which they ran.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.log: list[tuple[int, int, int, int, int, int]] = []
-        self._round = 0
-
-    def at(
-        self, time_ps: int, kind: int, node: int, query: int, tag: int, action: Callable[[Any], None], argument: Any
-    ) -> None:
-        """Schedule ``action(argument)``, see ``Calendar.at``."""
-        delta_round = self._round + 1 if time_ps == self._now else 0
-        place = (time_ps, delta_round, int(kind), node, query, tag)
-        super().at(time_ps, kind, node, query, tag, self._recorded, (place, action, argument))
-
-    def _recorded(self, event: tuple) -> None:
-        place, action, argument = event
-        self._round = place[1]
-        self.log.append(place)
-        action(argument)
-
-
 _place = itemgetter(0, 1, 2, 3, 4)
 
 

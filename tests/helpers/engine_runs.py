@@ -1,16 +1,47 @@
 """One run by both engines, compared in everything that they give."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from riftsim.calendar import EventKind, RecordingCalendar
+from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.drivers.compiled import decoded_events, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.systems.context import System
 
 TIMES = ("arrival_ps", "start_ps", "end_ps", "evaluation_ps", "posting_ps", "polling_ps", "waited_ps")
 PLACES = ("ordinal", "query", "compute_node", "thread", "blocked", "idle_from_ps", "lists", "defer_ratio", "allowance")
+
+
+class RecordingCalendar(Calendar):
+    """A calendar that writes down every event that it runs.
+
+    Attributes
+    ----------
+    log : list of tuple of int
+        Time, delta round, kind, compute node, query and tag, in the order in which they ran.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[tuple[int, int, int, int, int, int]] = []
+        self._round = 0
+
+    def at(
+        self, time_ps: int, kind: int, node: int, query: int, tag: int, action: Callable[[Any], None], argument: Any
+    ) -> None:
+        """Schedule ``action(argument)``, see ``Calendar.at``."""
+        delta_round = self._round + 1 if time_ps == self.now else 0
+        place = (time_ps, delta_round, int(kind), node, query, tag)
+        super().at(time_ps, kind, node, query, tag, self._recorded, (place, action, argument))
+
+    def _recorded(self, event: tuple) -> None:
+        place, action, argument = event
+        self._round = place[1]
+        self.log.append(place)
+        action(argument)
 
 
 def run_both(cluster: SimulatedCluster, system: System, **load) -> tuple[SimulatedRun, SimulatedRun]:
