@@ -28,7 +28,6 @@ SYSTEM_NAMES = {
     "cxl_ann": "CXL-ANNS",
     "diskann": "DiskANN",
     "pipeann": "PipeANN",
-    "bytex": "ByteX",
 }
 MATCHED_RECALL = 0.95
 _NOT_SERIES = ("search.L", "system.kind", "system.name", "driver.engine")

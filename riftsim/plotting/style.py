@@ -1,7 +1,7 @@
 """How figures look: sizes of print columns, fonts, colours that colour-blind readers tell apart, axes and legends.
 
 A system has one colour and one marker in all figures. Colours are those of Okabe and Ito ("Color Universal Design",
-2008), two of Paul Tol's schemes and a grey. Several series of one system share its colour in different shades and
+2008), and two of Paul Tol's schemes. Several series of one system share its colour in different shades and
 differ in marker and line as well.
 """
 
@@ -29,7 +29,6 @@ _COLOURS = {
     "cxl_ann": "#56B4E9",
     "diskann": "#882255",
     "pipeann": "#999933",
-    "bytex": "#777777",
 }
 # Orders in which neighbours differ in lightness as well as in hue.
 _NUMBERED = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#882255", "#999933")
