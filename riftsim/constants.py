@@ -16,6 +16,17 @@ from riftsim.errors import ConfigError
 from riftsim.units import PS_PER_NS
 
 _UNITS = {"ns": "ns", "bytes": "B", "gbps": "Gb/s", "ghz": "GHz", "permille": "permille", "count": "1"}
+MAX_NS = 1e7
+"""Of a constant: 10 ms. With it, whatever one event adds to the time is far from what 64 bits of picoseconds hold."""
+_LIMITS = {
+    "ns": (0, MAX_NS),
+    "bytes": (0, 2**31 - 1),
+    "gbps": (1e-3, 1e6),
+    "ghz": (1e-3, 1e3),
+    "permille": (0, 1e6),
+    "count": (0, 2**31 - 1),
+}
+"""Least and most of each unit; a rate may also be 0, which means that nothing takes time."""
 
 
 class Constant(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -30,7 +41,7 @@ class Constant(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=
 
 
 def check_constant(path: str, constant: Constant, *, of_cpu: bool = False) -> None:
-    """Check unit, sign, wholeness and source of a constant.
+    """Check unit, size, wholeness and source of a constant.
 
     Parameters
     ----------
@@ -49,14 +60,36 @@ def check_constant(path: str, constant: Constant, *, of_cpu: bool = False) -> No
     expected = _UNITS[suffix]
     if constant.unit != expected:
         raise ConfigError(f"{path}: found unit {constant.unit!r}, expected {expected!r}")
-    if constant.value < 0:
-        raise ConfigError(f"{path}: found {constant.value}, expected a value of at least 0")
+    require_within(path, constant.value, suffix)
     if suffix in ("bytes", "count", "permille") and constant.value != int(constant.value):
         raise ConfigError(f"{path}: found {constant.value}, expected a whole number")
-    if constant.measured_ghz is not None and (not of_cpu or suffix != "ns" or constant.measured_ghz <= 0):
-        raise ConfigError(f"{path}: measured_ghz is for times of the CPU and positive, found {constant.measured_ghz}")
+    if constant.measured_ghz is not None:
+        if not of_cpu or suffix != "ns":
+            raise ConfigError(f"{path}: found measured_ghz, expected it with times of the CPU only")
+        require_within(f"{path}: measured_ghz", constant.measured_ghz, "ghz")
     if not constant.source.strip():
         raise ConfigError(f"{path}: the source is empty; expected where the value comes from")
+
+
+def require_within(path: str, value: float, suffix: str) -> None:
+    """Refuse a value that no machine has: negative, or so large that its times could not be added up.
+
+    Parameters
+    ----------
+    path : str
+        Its key, for the message.
+    value : float
+    suffix : str
+        Its unit, as the last word of the key says it.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key.
+    """
+    least, most = _LIMITS[suffix]
+    if not (least <= value <= most or (value == 0 and suffix == "gbps")):
+        raise ConfigError(f"{path}: found {value}, expected {least:g} to {most:g} {_UNITS[suffix]}")
 
 
 def constant_ps(constant: Constant) -> int:

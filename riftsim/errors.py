@@ -1,9 +1,14 @@
-"""The errors of riftsim.
+"""The errors of riftsim, and what the machine's own errors say of a place that the user can mend.
 
 Whoever reads one should be able to act on it: every message names the file, row or key, what was found and what was
-expected. ``RiftsimError`` is what the command line turns into one line and a non-zero exit code; anything else is a bug
-and keeps its traceback.
+expected. ``RiftsimError`` is what the command line turns into one line and a non-zero exit code; so are a file that the
+system refuses and memory that has run out. Anything else is a bug and keeps its traceback.
 """
+
+import errno
+import os
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class RiftsimError(Exception):
@@ -44,3 +49,26 @@ class ClusterError(RiftsimError):
 
 class PluginError(RiftsimError):
     """A plug-in that is missing, ambiguous or does not keep its contract."""
+
+
+def message_of(error: BaseException) -> str | None:
+    """Return what to tell the user of an error that is theirs to mend; None if it is a bug.
+
+    Theirs are the errors of riftsim, files that the system refuses (missing, not allowed, on a full disk), and memory
+    that has run out.
+    """
+    if isinstance(error, RiftsimError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}".rstrip(": ")
+    if isinstance(error, OSError) and error.errno in _FULL:
+        where = _place(error) or "the cache (RIFTSIM_CACHE_DIR) or the results folder"
+        return f"{where}: {error.strerror}; expected room for graphs, codes, compiled kernels and results"
+    if isinstance(error, OSError) and _place(error):
+        return f"{_place(error)}: {error.strerror}"
+    return None
+
+
+def _place(error: OSError) -> str:
+    """The files that an error of the system names."""
+    return " -> ".join(os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes))

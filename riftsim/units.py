@@ -9,6 +9,9 @@ PS_PER_US = 1_000_000
 PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
 
+MAX_PS = 2**62
+"""Latest time of a simulation, 53 days: what is added to it in one step cannot overflow 64 bits."""
+
 KIB = 1024
 MIB = 1024**2
 GIB = 1024**3

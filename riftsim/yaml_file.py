@@ -1,9 +1,10 @@
-"""Strict YAML: no key twice, the scalars of YAML 1.2, and the line of every key.
+"""Strict YAML: no key twice, the scalars of YAML 1.2, finite numbers, and the line of every key.
 
 PyYAML follows YAML 1.1, where ``1e6`` is a string, ``no`` is false and ``1:30`` is ninety; and it lets a later key
 silently win over an earlier one of the same name. Neither should decide an experiment.
 """
 
+import math
 import re
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,6 +55,15 @@ class _Strict(yaml.resolver.BaseResolver):
             seen[key] = key_node.start_mark.line + 1
         return super().construct_mapping(node, deep)
 
+    def construct_yaml_float(self, node):
+        """Refuse infinities and not-a-number, also as ``1e400``: nothing that a file states is either."""
+        value = super().construct_yaml_float(node)
+        if not math.isfinite(value):
+            raise yaml.MarkedYAMLError(
+                problem=f"found {node.value}, expected a finite number", problem_mark=node.start_mark
+            )
+        return value
+
 
 class _Loader(_Strict, yaml.SafeLoader):
     """Of the two the one whose errors name the line that a person would."""
@@ -73,6 +83,8 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+for _class in (_Loader, _FastLoader):
+    _class.add_constructor("tag:yaml.org,2002:float", _class.construct_yaml_float)
 for _tag, _pattern, _first in _SCALARS:
     for _class in (_Strict, _Dumper):
         _class.add_implicit_resolver(_tag, re.compile(rf"^(?:{_pattern})$"), _first)
@@ -120,7 +132,8 @@ def parse(text: str, source: str, *, integer_keys: bool = False) -> tuple[Any, d
     Raises
     ------
     ConfigError
-        Not YAML, a key twice in one mapping, a key that is not a name, or too many or too deeply nested values.
+        Not YAML, a key twice in one mapping, a key that is not a name, a number that is not finite, or too many or too
+        deeply nested values.
     """
     try:
         try:

@@ -24,7 +24,7 @@ from riftsim.cli import (
     show,
 )
 from riftsim.cli.terminal import show_warnings_plainly
-from riftsim.errors import RiftsimError
+from riftsim.errors import message_of
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -64,9 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = options.command(options)
         sys.stdout.flush()
         return code
-    except RiftsimError as error:
-        print(f"riftsim: error: {error}", file=sys.stderr)
-        return EXIT_USAGE
     except KeyboardInterrupt:
         print("riftsim: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -74,3 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone; closing stdout at exit must not complain about it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+    except Exception as error:
+        message = message_of(error)
+        if message is None:
+            raise
+        print(f"riftsim: error: {message}", file=sys.stderr)
+        return EXIT_USAGE

@@ -88,7 +88,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def positive(text: str) -> int:
     """Read an argument that counts at least one thing."""
-    """Read a whole number of at least 1."""
     return _whole_number(text, 1)
 
 

@@ -13,7 +13,18 @@ from riftsim.yaml_file import KeyPath
 Problem = tuple[KeyPath, str]
 
 _MAX_COUNT = 2**31 - 1
-_MAX_ALPHA = 1e6
+_MAX_NUMBER = 10**15
+_LEAST_SAMPLE_US = 0.01
+_MOST: dict[KeyPath, int] = {
+    ("index", "alpha"): 10**6,
+    ("index", "slack"): 1000,
+    ("system", "verification", "alpha"): 10**6,
+    ("system", "verification_window"): 4096,
+    ("system", "gate", "epsilon"): 10**6,
+    ("system", "gate", "history"): 10**6,
+    ("driver", "deadline_s"): 10**6,
+}
+"""Keys whose values, if larger, would overflow what is computed of them."""
 
 
 def problems(config: ExperimentConfig) -> list[Problem]:
@@ -35,10 +46,6 @@ def _search(config: ExperimentConfig) -> Iterator[Problem]:
             ("system", "beam_width"),
             f"found {beam_width}, expected at most search.L = {L}: a round reads from the candidate list",
         )
-
-    alpha = getattr(getattr(config.system, "verification", None), "alpha", None)
-    if alpha is not None and alpha > _MAX_ALPHA:
-        yield ("system", "verification", "alpha"), f"found {alpha}, expected at most {_MAX_ALPHA:.0e}"
 
     start_width, max_width = (getattr(config.system, key, None) for key in ("start_width", "max_width"))
     if start_width is not None and start_width > max_width:
@@ -95,6 +102,9 @@ def _load(config: ExperimentConfig) -> Iterator[Problem]:
     if isinstance(config.driver, LocalDriver) and not isinstance(config.load, ClosedLoad):
         kind = config.load.__struct_config__.tag
         yield ("load", "kind"), f"found '{kind}' with driver 'local', which has no clock; expected driver 'sim' for it"
+    sample_us = getattr(config.driver, "sample_us", 0.0)
+    if 0 < sample_us < _LEAST_SAMPLE_US:
+        yield ("driver", "sample_us"), f"found {sample_us}, expected 0 (no samples) or at least {_LEAST_SAMPLE_US}"
 
 
 def _live(config: ExperimentConfig) -> Iterator[Problem]:
@@ -147,10 +157,12 @@ def _plugins(config: ExperimentConfig) -> Iterator[Problem]:
 
 
 def _numbers(config: ExperimentConfig) -> Iterator[Problem]:
-    """Refuse infinities, which YAML can write and no cost or rate may be, and counts that no array can have."""
+    """Refuse numbers that no cost or rate is, infinities among them, and counts that no array can have."""
     for path, value in _values(msgspec.to_builtins(config)):
-        if isinstance(value, float) and not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or path[-1] in ("seed", "split_seed"):
+            continue
+        most = _MOST.get(path, _MAX_COUNT if isinstance(value, int) else _MAX_NUMBER)
+        if not math.isfinite(value):
             yield path, f"found {value}, expected a finite number"
-        is_seed = bool(path) and path[-1] in ("seed", "split_seed")
-        if isinstance(value, int) and abs(value) > _MAX_COUNT and not is_seed:
-            yield path, f"found {value}, expected at most {_MAX_COUNT}"
+        elif abs(value) > most:
+            yield path, f"found {value}, expected at most {most}"

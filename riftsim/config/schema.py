@@ -102,7 +102,7 @@ class PlotConfig(Block, kw_only=True, frozen=True):
 class ExperimentConfig(Block, kw_only=True, frozen=True):
     """One experiment; with ``sweep`` the product of all listed values."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(?!\n)$", max_length=200)]
     """Folder of the results; letters, digits and ``_.-``."""
     description: str = ""
     """What the experiment asks."""

@@ -1,6 +1,5 @@
 """One point of a sweep, from configuration to recorded run; this is what a worker process does."""
 
-import errno
 import importlib
 import time
 import traceback
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from riftsim.config.canonical import to_plain
 from riftsim.config.sweep import Point
-from riftsim.errors import ResultsError, RiftsimError
+from riftsim.errors import ResultsError, message_of
 
 RUN_POINT = "riftsim.assembly:run_point"
 PREPARE = "riftsim.assembly:prepare"
@@ -87,12 +86,8 @@ def failed(
 
 def describe(error: Exception) -> tuple[str, str | None]:
     """Return the message of an error, and its traceback unless it is one that the user can mend."""
-    if isinstance(error, RiftsimError):
-        return str(error), None
-    if isinstance(error, MemoryError):
-        return f"out of memory: {error}".rstrip(": "), None
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = error.filename or "the cache (RIFTSIM_CACHE_DIR) or the results folder"
-        return f"{where}: {error.strerror}; expected room for graphs, codes, compiled kernels and results", None
+    message = message_of(error)
+    if message is not None:
+        return message, None
     details = "".join(traceback.format_exception(error))
     return f"{type(error).__name__}: {error}", details

@@ -32,7 +32,7 @@ class LineReporter:
     def __init__(self, stream: TextIO):
         self._stream = stream
         self._total = self._done = self._skipped = 0
-        self._begin = time.monotonic()
+        self._first_end: float | None = None
 
     def begin(self, total: int, skipped: int) -> None:
         """Say how many points there are."""
@@ -43,14 +43,16 @@ class LineReporter:
     def stage(self, text: str) -> None:
         """Say what is done before the points run."""
         self._print(text)
-        self._begin = time.monotonic()
 
     def finished(self, outcome: Outcome) -> None:
-        """Print the point, the rate and the time left."""
+        """Print the point, the rate and the time left; both from the second point on, as the first compiles kernels."""
         self._done += 1
-        left = self._total - self._done
-        each_s = (time.monotonic() - self._begin) / max(1, self._done - self._skipped)
-        rest = f" ({60 / max(each_s, 1e-3):.1f} points/min, {each_s * left:.0f} s left)" if left else ""
+        left, timed, rest = self._total - self._done, self._done - self._skipped - 1, ""
+        if self._first_end is None:
+            self._first_end = time.monotonic()
+        elif left:
+            each_s = (time.monotonic() - self._first_end) / timed
+            rest = f" ({60 / max(each_s, 1e-3):.1f} points/min, {each_s * left:.0f} s left)"
         self._print(f"[{self._done}/{self._total}] {outcome_line(outcome)}{rest}")
 
     def end(self) -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 import msgspec
 
 from riftsim import yaml_file
-from riftsim.constants import Constant, check_constant, constant_ps, profile_names, profile_path, ps_per_kib
+from riftsim.constants import (
+    Constant,
+    check_constant,
+    constant_ps,
+    profile_names,
+    profile_path,
+    ps_per_kib,
+    require_within,
+)
 from riftsim.errors import ConfigError
 from riftsim.rdma.unloaded import unloaded_read_ps
 from riftsim.units import PS_PER_NS
@@ -258,8 +266,6 @@ def make_profile(file: ProfileFile) -> HardwareProfile:
         for key in block.__struct_fields__:
             check_constant(f"{section}.{key}", getattr(block, key), of_cpu=section == "cpu")
     clock = file.cpu.clock_ghz.value
-    if clock <= 0:
-        raise ConfigError(f"cpu.clock_ghz: found {clock}, expected a positive clock")
     cpu = CpuCosts(**{field.name: _cpu_cost(file.cpu, field.name, clock) for field in fields(CpuCosts)})
     network = _network_costs(file)
     if file.nic_shares_core:
@@ -290,8 +296,10 @@ def _on_one_core(network: NetworkCosts, cpu: CpuCosts) -> tuple[NetworkCosts, Cp
 def _cpu_cost(cpu: CpuSection, name: str, clock_ghz: float) -> int:
     if name.endswith("_permille"):
         return int(getattr(cpu, name).value)
-    constant: Constant = getattr(cpu, name.removesuffix("_ps") + "_ns")
+    key = name.removesuffix("_ps") + "_ns"
+    constant: Constant = getattr(cpu, key)
     scale = 1.0 if constant.measured_ghz is None else constant.measured_ghz / clock_ghz
+    require_within(f"cpu.{key} at {clock_ghz:g} GHz", constant.value * scale, "ns")
     return round(constant.value * scale * PS_PER_NS)
 
 

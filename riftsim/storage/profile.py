@@ -117,7 +117,8 @@ def is_ssd_profile(name_or_path: str | Path) -> bool:
     if str(name_or_path) in list_ssd_profiles():
         return True
     path = Path(name_or_path)
-    return path.is_file() and "device" in yaml_file.read(path)[0]
+    content = yaml_file.read(path)[0] if path.is_file() else None
+    return isinstance(content, dict) and "device" in content
 
 
 def load_ssd_profile(name_or_path: str | Path) -> SsdProfile:

@@ -10,9 +10,9 @@ import numpy as np
 
 from riftsim.errors import ConfigError
 from riftsim.rng import stream
-from riftsim.units import PS_PER_S
+from riftsim.units import MAX_PS, PS_PER_S
 
-_MAX_PS = 2**63 - 1
+_MAX_ARRIVALS = 2**31 - 1
 
 
 def poisson_arrivals_ps(rate_qps: float, count: int, seed: int) -> np.ndarray:
@@ -35,14 +35,14 @@ def poisson_arrivals_ps(rate_qps: float, count: int, seed: int) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If the rate is not positive and finite, the count is negative, or the last time exceeds 2^63 ps (106 days).
+        If the rate is not positive and finite, the count is negative, or the last time exceeds 2^62 ps (53 days).
     """
     mean_gap_ps = _mean_gap_ps(rate_qps, count)
     # Inverse transform: one uniform number per arrival, whatever numpy's exponential sampler does. 1 - u is never 0.
     uniform = stream(seed, "arrivals").random(count)
     gaps_ps = np.rint(-np.log1p(-uniform) * mean_gap_ps)
-    if gaps_ps.sum() > _MAX_PS:
-        raise ConfigError(f"{count} arrivals at {rate_qps} per second last longer than 2^63 ps")
+    if gaps_ps.sum() > MAX_PS:
+        raise ConfigError(f"{count} arrivals at {rate_qps} per second last longer than 2^62 ps (53 days)")
     return np.cumsum(gaps_ps.astype(np.int64))
 
 
@@ -93,6 +93,11 @@ def phased_arrivals_ps(phases: list[tuple[int, float]], seed: int) -> np.ndarray
     lengths_ps = np.array([length for length, _ in phases], np.float64)
     expected = np.array([length / _mean_gap_ps(rate, 1) for length, rate in phases])
     ends = np.concatenate([[0.0], np.cumsum(expected)])
+    if lengths_ps.sum() > MAX_PS or ends[-1] > _MAX_ARRIVALS:
+        raise ConfigError(
+            f"phases of the load: found {lengths_ps.sum():.3g} ps with {ends[-1]:.3g} arrivals, expected at most "
+            f"{MAX_PS:.3g} ps (53 days) and {_MAX_ARRIVALS:.3g} arrivals"
+        )
     # A process of unit rate, stretched: its time is the expected number of arrivals so far.
     generator = stream(seed, "arrivals")
     unit = np.zeros(0)
@@ -112,6 +117,6 @@ def _mean_gap_ps(rate_qps: float, count: int) -> float:
     if count < 0:
         raise ConfigError(f"number of arrivals is {count}, expected at least 0")
     mean_gap_ps = PS_PER_S / rate_qps
-    if mean_gap_ps * count > _MAX_PS:
-        raise ConfigError(f"{count} arrivals at {rate_qps} per second last longer than 2^63 ps")
+    if mean_gap_ps * count > MAX_PS:
+        raise ConfigError(f"{count} arrivals at {rate_qps} per second last longer than 2^62 ps (53 days)")
     return mean_gap_ps

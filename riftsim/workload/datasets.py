@@ -74,6 +74,7 @@ def load_dataset(
     split_seed: int | None = None,
     data_dir: str | os.PathLike | None = None,
     artifacts: "ArtifactStore | None" = None,
+    depth: int = 1,
 ) -> Dataset:
     """Load a data set.
 
@@ -91,6 +92,8 @@ def load_dataset(
         Where the files are, instead of ``RIFTSIM_DATA_DIR``.
     artifacts : ArtifactStore, optional
         Keeps computed ground truth and generated vectors; without it they are made anew.
+    depth : int
+        Neighbours per query that are needed at least. A file that gives fewer is passed over, and they are computed.
 
     Returns
     -------
@@ -122,7 +125,7 @@ def load_dataset(
         base = unit_vectors(base, only_file)
         parts = [(unit_vectors(v, source or f"{spec.name} queries"), source) for v, source in parts]
     known = [_Part(v, _truth_of_part(spec, i, base, v, source, rows)) for i, (v, source) in enumerate(parts)]
-    return _split(spec, base, known, fingerprint, queries, split_seed, artifacts)
+    return _split(spec, base, known, fingerprint, queries, split_seed, artifacts, depth)
 
 
 def verify_checksums(name: str | os.PathLike, data_dir: str | os.PathLike | None = None) -> dict[str, str]:
@@ -271,6 +274,7 @@ def _split(
     queries: int | None,
     split_seed: int | None,
     artifacts: "ArtifactStore | None",
+    needed: int,
 ) -> Dataset:
     pool = np.concatenate([part.vectors for part in parts])
     if isinstance(spec.split, PooledSplit):
@@ -292,7 +296,13 @@ def _split(
                 f"the evaluated ones"
             )
         query_rows = query_rows[:queries]
-    depth = min([DEFAULT_K, len(base)] + [part.truth.depth for part in parts if part.truth is not None])
+    if needed > len(base):
+        raise DataError(
+            f"data set {spec.name!r}: {needed} neighbours per query (search.k) are asked for, expected at most "
+            f"{len(base)}, the rows there are"
+        )
+    parts = [_Part(v, None if truth is not None and truth.depth < needed else truth) for v, truth in parts]
+    depth = max(needed, min([DEFAULT_K, len(base)] + [part.truth.depth for part in parts if part.truth is not None]))
 
     def truth(rows: np.ndarray) -> GroundTruth:
         return _truth_of_rows(base, parts, rows, depth, spec.metric, fingerprint, artifacts)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from typing import ClassVar
@@ -12,7 +13,7 @@ import pytest
 from riftsim import yaml_file
 from riftsim.cli.terminal import show_warnings_plainly
 from riftsim.config.sweep import load_experiment
-from riftsim.errors import ConfigError, DataError, ResultsError
+from riftsim.errors import ConfigError, DataError, ResultsError, message_of
 from riftsim.experiments.point import describe
 from riftsim.rdma.profiles import load_profile
 from riftsim.workload.datasets import load_dataset
@@ -72,7 +73,38 @@ def test_every_yaml_file_is_read_strictly(read, tmp_path):
     ],
 )
 def test_numbers_beyond_every_array_are_refused(key, value):
-    with pytest.raises(ConfigError, match=r"found .*, expected at most (2147483647|1e\+06)"):
+    with pytest.raises(ConfigError, match=r"found .*, expected at most (2147483647|1000000)"):
+        load_experiment(BASE, {key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("name", "a\n", r"\$\.name: found 'a\\n'"),
+        ("name", "n" * 201, r"\$\.name: found 'nnn"),
+        ("index.alpha", 1e300, r"\$\.index\.alpha: found 1e\+300, expected at most 1000000"),
+        ("index.slack", 1e9, r"\$\.index\.slack: found 1000000000\.0, expected at most 1000"),
+        (
+            "system",
+            {"kind": "riftann", "gate": {"kind": "impact-aware", "epsilon": 1e15}},
+            r"epsilon: found 1000000000000000.0, expected",
+        ),
+        (
+            "system",
+            {"kind": "riftann", "verification_window": 2**30},
+            r"window: found 1073741824, expected at most 4096",
+        ),
+        ("driver.sample_us", 1e-6, r"\$\.driver\.sample_us: found 1e-06, expected 0 .no samples. or at least 0\.01"),
+        (
+            "load",
+            {"kind": "poisson", "rate_qps": 1e16},
+            r"\$\.load\.rate_qps: found 1e\+16, expected at most 1000000000000000",
+        ),
+        ("driver", {"kind": "file", "deadline_s": 1e12}, r"\$\.driver\.deadline_s: found .*, expected at most 1000000"),
+    ],
+)
+def test_values_that_no_run_can_have_are_refused(key, value, message):
+    with pytest.raises(ConfigError, match=message):
         load_experiment(BASE, {key: value})
 
 
@@ -169,6 +201,70 @@ def test_names_of_files_are_checked_before_anything_is_built(command, setting, m
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["validate", "x" * 5000],
+        ["report", "x" * 5000],
+        ["profile", "show", "x" * 5000],
+        ["init", "x" * 5000],
+        ["validate", "quickstart", "--set", f"hardware={'x' * 5000}"],
+    ],
+)
+def test_a_path_that_the_system_refuses_is_one_line(command, capsys):
+    from riftsim.cli import main
+
+    assert main(command) == 2
+    assert re.fullmatch("riftsim: error: x+(/quickstart.yaml)?: File name too long\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "a/b"), "a/b: Permission denied"),
+        (OSError(errno.EXDEV, "Invalid cross-device link", "a", None, "b"), "a -> b: Invalid cross-device link"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), None),
+        (MemoryError("1 TiB"), "out of memory: 1 TiB"),
+        (ValueError("a bug"), None),
+    ],
+)
+def test_what_the_machine_refuses_is_no_bug(error, said):
+    assert message_of(error) == said
+
+
+@pytest.mark.parametrize("content", ["", "- a\n", "3\n"])
+def test_a_profile_that_holds_no_mapping(content, tmp_path, capsys):
+    from riftsim.cli import main
+
+    (tmp_path / "p.yaml").write_text(content)
+    assert main(["profile", "show", str(tmp_path / "p.yaml")]) == 2
+    assert "p.yaml: Expected `object`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "1e400"])
+def test_a_profile_with_a_number_that_is_none(number, tmp_path):
+    (tmp_path / "p.yaml").write_text(f"name: p\nlink: {{rate_gbps: {{value: {'.' * (number[0] in 'ni')}{number}}}}}\n")
+    with pytest.raises(ConfigError, match=r"p\.yaml:2: found .*, expected a finite number"):
+        load_profile(tmp_path / "p.yaml")
+    assert load_experiment(BASE, {"hardware": str(tmp_path / "p.yaml")}).points, "its reader reports it"
+
+
+def test_time_that_64_bits_do_not_hold_is_an_error():
+    from types import SimpleNamespace
+
+    from riftsim.computenode.drivers.sim import outcome_of
+    from riftsim.units import MAX_PS
+
+    def outcome(**times):
+        run = SimpleNamespace(**{"ordinal": 0, "arrival_ps": 0, "start_ps": 0, "end_ps": 10, **times})
+        return outcome_of([run], 1, window_ps=(0, -1), windows=None, facts={}, trace=None)
+
+    assert outcome().facts["span_ps"] == 10
+    for times in ({"end_ps": -(2**62)}, {"end_ps": MAX_PS + 1}, {"start_ps": 11}, {"arrival_ps": -1}):
+        with pytest.raises(ConfigError, match=r"simulated time: .*expected times up to 4611686018427387904 ps"):
+            outcome(**times)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 @pytest.mark.parametrize("name", [None, "cache/kernel.nbc"])
 def test_a_full_disk_is_one_line(number, name):
@@ -176,6 +272,15 @@ def test_a_full_disk_is_one_line(number, name):
     assert os.strerror(number) in message
     assert (name or "RIFTSIM_CACHE_DIR") in message
     assert traceback is None
+
+
+def test_a_burst_beyond_all_time_names_it():
+    from riftsim.assembly.load import load_of
+
+    for burst in ({"rate_qps": 1.0, "before_ms": 1e12}, {"rate_qps": 1e15, "before_ms": 1e9}):
+        config = load_experiment(BASE, {"load": {"kind": "burst", **burst}}).points[0].config
+        with pytest.raises(ConfigError, match=r"phases of the load: found .* expected at most 4\.61e\+18 ps"):
+            load_of(config, 100)
 
 
 def test_a_burst_without_an_arrival_names_its_keys():

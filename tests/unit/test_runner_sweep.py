@@ -151,14 +151,16 @@ class TestFolders:
 class TestProgress:
     def test_plain_lines_tell_count_rate_and_time_left(self, tmp_path):
         stream = io.StringIO()
-        run_experiment(experiment({"seed": [0, 1]}), out=tmp_path, engine=FAKE, reporter=LineReporter(stream))
+        run_experiment(experiment({"seed": [0, 20, 1]}), out=tmp_path, engine=FAKE, reporter=LineReporter(stream))
         lines = stream.getvalue().splitlines()
-        assert lines[0] == "2 point(s)"
+        assert lines[0] == "3 point(s)"
         assert lines[1].startswith("preparing d: ")
-        assert lines[2].startswith("[1/2] seed0: ")
-        assert "points/min" in lines[2]
-        assert "s left" in lines[2]
-        assert lines[3].startswith("[2/2] seed1: failed")
+        assert lines[2].startswith("[1/3] seed0: ")
+        assert "left" not in lines[2], "the first point's time contains compiling"
+        assert lines[3].startswith("[2/3] seed20: ")
+        assert "points/min" in lines[3]
+        assert "s left" in lines[3]
+        assert lines[4].startswith("[3/3] seed1: failed")
 
     @pytest.mark.parametrize("width", [20, 120])
     def test_the_bar_shows_the_count(self, tmp_path, width):

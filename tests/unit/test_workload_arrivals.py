@@ -43,5 +43,5 @@ def test_counts_and_spans_that_do_not_fit():
     assert len(poisson_arrivals_ps(1.0, 0, 0)) == 0
     with pytest.raises(ConfigError, match="-1"):
         constant_arrivals_ps(1.0, -1)
-    with pytest.raises(ConfigError, match="2\\^63"):
+    with pytest.raises(ConfigError, match="2\\^62"):
         poisson_arrivals_ps(1e-6, 10, 0)

@@ -112,6 +112,17 @@ def test_prefix_uses_its_truth_file_or_computes_and_keeps_it(folder, tmp_path):
     assert tiny.truth.ids.shape == (70, 30)
 
 
+def test_a_truth_that_is_too_shallow_is_computed_as_deep_as_asked(folder):
+    path = folder / "small.yaml"
+    given, deeper, all_rows = (load_dataset(path, n=200, depth=depth) for depth in (1, 150, 200))
+    assert [data.truth.depth for data in (given, deeper, all_rows)] == [100, 150, 200]
+    assert [data.calibration_truth.depth for data in (given, deeper)] == [100, 150]
+    np.testing.assert_array_equal(deeper.truth.ids, exact_topk(deeper.base, deeper.queries, 150, "l2").ids)
+    np.testing.assert_array_equal(deeper.truth.ids[:, :100], given.truth.ids)
+    with pytest.raises(DataError, match=r"201 neighbours per query \(search\.k\) are asked for, expected at most 200"):
+        load_dataset(path, n=200, depth=201)
+
+
 @pytest.mark.parametrize(("n", "queries"), [(801, None), (0, None), (None, 71), (None, 0)])
 def test_more_than_there_is(folder, n, queries):
     with pytest.raises(DataError, match="expected between 1 and"):

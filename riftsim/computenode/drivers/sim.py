@@ -13,12 +13,14 @@ from riftsim.computenode.load import ClosedLoop, OpenLoop
 from riftsim.computenode.recorder import TraceRecorder, note_nothing
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.sampler import Sampler
+from riftsim.errors import ConfigError
 from riftsim.rdma.calls import CallService
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.search.messages import Program
 from riftsim.storage.profile import SsdProfile
 from riftsim.storage.ssd import SimulatedSsds
+from riftsim.units import MAX_PS
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,19 @@ def outcome_of(
         them in a closed loop, where an arrival is a completion; -1 for the last end of a measured query.
     windows, facts, trace
         As in ``SimulatedRun``.
+
+    Raises
+    ------
+    ConfigError
+        If simulated time has grown beyond what its 64 bits hold.
     """
     runs = sorted(finished, key=lambda run: run.ordinal)
+    for run in runs:
+        if not 0 <= run.arrival_ps <= run.start_ps <= run.end_ps <= MAX_PS:
+            raise ConfigError(
+                f"simulated time: found a query from {run.arrival_ps} to {run.end_ps} ps, expected times up to "
+                f"{MAX_PS} ps (53 days): the constants of the hardware are too large, or the rate of the load too low"
+            )
     last_end_ps = max(run.end_ps for run in runs)
     start_ps, end_ps = window_ps
     length_ps = (end_ps if end_ps >= 0 else last_end_ps) - start_ps
