@@ -62,7 +62,7 @@ def message_of(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".rstrip(": ")
     if isinstance(error, OSError) and error.errno in _FULL:
-        where = _place(error) or "the cache (RIFTSIM_CACHE_DIR) or the results folder"
+        where = _place(error) or "the cache (RIFTSIM_CACHE_DIR), the results folder or the output"
         return f"{where}: {error.strerror}; expected room for graphs, codes, compiled kernels and results"
     if isinstance(error, OSError) and _place(error):
         return f"{_place(error)}: {error.strerror}"

@@ -6,6 +6,7 @@ traceback.
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -58,6 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A process started with closed streams has none; what would be printed is then of no interest.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of another encoding shows a mark where it lacks a letter
+            stream.reconfigure(errors="replace")
     options = build_parser().parse_args(arguments)
     show_warnings_plainly()
     try:
