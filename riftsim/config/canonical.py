@@ -15,6 +15,8 @@ from riftsim.yaml_file import dump, read
 
 _PRESENTATION = ("name", "description", "sweep", "plots")
 _HASH_CHARACTERS = 16
+_LARGE_FILES = (("index", "path"), ("codes", "pivots"), ("codes", "codes"), ("driver", "log"))
+"""Keys that name files too large to hash each time."""
 
 
 def to_plain(config: ExperimentConfig) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def config_hash(config: ExperimentConfig) -> str:
 
     The order of keys, the name, description, sweep and plots of the experiment do not count. The *contents* of the
     hardware profile and of the data-set file count, so that results of an edited profile are not taken for those of
-    the old one.
+    the old one; of larger files (an index, codes, a log to be replayed) name, size and time.
 
     Returns
     -------
@@ -47,8 +49,9 @@ def config_hash(config: ExperimentConfig) -> str:
     decisive["dataset"]["name"] = _file_identity(config.dataset.name, "datasets")
     if "drive" in decisive["system"]:
         decisive["system"]["drive"] = _file_identity(decisive["system"]["drive"], "storage")
-    if "path" in decisive["index"]:
-        decisive["index"]["path"] = _large_file_identity(Path(decisive["index"]["path"]))
+    for block, key in _LARGE_FILES:
+        if decisive[block].get(key) is not None:
+            decisive[block][key] = _large_file_identity(Path(decisive[block][key]))
     text = json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
 

@@ -322,6 +322,22 @@ class TestCanonicalForm:
         assert a != c
 
     @pytest.mark.parametrize(
+        "block",
+        [
+            {"index": {"kind": "file", "format": "diskann", "path": "large"}},
+            {"codes": {"kind": "file", "pivots": "large"}},
+            {"codes": {"kind": "file", "pivots": "other", "codes": "large"}},
+            {"driver": {"kind": "replay", "log": "large"}},
+        ],
+    )
+    def test_the_hash_tells_one_file_of_another_tool_from_what_replaced_it(self, tmp_path, monkeypatch, block):
+        monkeypatch.chdir(tmp_path)
+        before = write(tmp_path, "one", "large") and config_hash(one(**block))
+        assert config_hash(one(**block)) == before
+        write(tmp_path, "another", "large")
+        assert config_hash(one(**block)) != before
+
+    @pytest.mark.parametrize(
         ("kind", "expected"), [("remote_vamana", "bad0282b258f6c5b"), ("riftann", "c715795ce9923b96")]
     )
     def test_the_hash_of_a_configuration_never_changes_by_itself(self, kind, expected):
