@@ -122,7 +122,7 @@ def page(record: dict[str, Any], folder: Path) -> list[str]:
         lines += [
             "\n### The quick level\n",
             f"{sets_text(beside['sets'])}: [scoreboard.md]({LINK}/quick/scoreboard.md).\n",
-            *counts_table({"predictions": beside["counts"]["predict"]["all"]}),
+            *counts_table({"all": beside["counts"]["predict"]["all"]}),
         ]
     if (folder / "growth.png").exists():
         lines += ["\n### Growth with the number of vectors\n", f"![growth]({LINK}/growth.png)"]
