@@ -26,6 +26,9 @@ _REQUIRED = (
     "PyYAML",
     "h5py",
     "rich",
+    "Jinja2",
+    "markdown-it-py",
+    "scipy",
 )
 _VECTOR_FEATURES = ("avx2", "fma", "avx512f", "avx512bw", "avx512vnni", "neon", "sve")
 

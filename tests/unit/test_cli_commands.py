@@ -1,7 +1,9 @@
 """The command line within this process: what it prints, where, and how it ends."""
 
 import json
+import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -223,6 +225,13 @@ class TestSetup:
         checks = {check["topic"]: check for check in json.loads(capsys.readouterr().out)}
         assert {"python", "numba", "processor", "threads", "RDMA device", "pyverbs", "memlock", "cache"} <= set(checks)
         assert code == (1 if any(check["state"] == "broken" for check in checks.values()) else 0)
+
+    def test_doctor_looks_for_every_dependency(self, tmp_path):
+        from riftsim.doctor import examine
+
+        project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        names = {re.split("[<>=]", dependency)[0] for dependency in project["dependencies"]}
+        assert names <= {check.topic for check in examine(tmp_path)}
 
     def test_doctor_says_why_there_is_no_rdma_device(self, tmp_path):
         from riftsim.doctor import examine
