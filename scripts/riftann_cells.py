@@ -7,6 +7,10 @@ from typing import Any
 Rows = list[dict[str, Any]]
 
 
+class NotRun(Exception):
+    """The configuration that a cell is about is not among the rows."""
+
+
 def difference(row: dict, digits: int = 4, factor: float = 1.0) -> str:
     """A paired difference with its interval, `unresolved` where the verdict is."""
     low, high = factor * row["difference_low"], factor * row["difference_high"]
@@ -16,7 +20,10 @@ def difference(row: dict, digits: int = 4, factor: float = 1.0) -> str:
 
 def find(rows: Rows, **wanted: Any) -> dict:
     """The row that has these values."""
-    return next(row for row in rows if all(row.get(key) == value for key, value in wanted.items()))
+    for row in rows:
+        if all(row.get(key) == value for key, value in wanted.items()):
+            return row
+    raise NotRun(wanted)
 
 
 def own(rows: Rows) -> dict:

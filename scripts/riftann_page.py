@@ -1,9 +1,10 @@
 """Fill the tables of docs/results/riftann.md from results/published/riftann/tables.json, between their markers."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from riftann_cells import Rows
+from riftann_cells import NotRun, Rows
 from riftann_claims import CLAIMS, Claim
 
 Tables = dict[str, dict[str, Rows]]
@@ -22,10 +23,17 @@ def claims_table(tables: Tables, claims: list[Claim]) -> str:
         "|---|---|---|" + "---|" * len(sets),
     ]
     for claim, what, paper, block, value in claims:
-        texts = [value(tables[block][name]) if name in tables.get(block, {}) else "not run" for name in sets]
+        texts = [_text(tables.get(block, {}).get(name), value) for name in sets]
         if any(text != "not run" for text in texts):
             lines.append(f"| {claim} | {what} | {paper} | {' | '.join(texts)} |".replace("-0.0000", "0.0000"))
     return "\n".join(lines)
+
+
+def _text(rows: Rows | None, value: Callable[[Rows], str]) -> str:
+    try:
+        return value(rows) if rows else "not run"
+    except NotRun:
+        return "not run"
 
 
 # ---------------------------------------------------------------- Little's law

@@ -210,7 +210,11 @@ def gate_causes(session: Session) -> None:
 
 
 def gate_causes_work(session: Session) -> None:
-    session.run("gate_causes", under="work", search__L=session.points["work"], measured_queries=500)
+    """On a million vectors the unloaded pool alone: `policies_work` there is the loaded one."""
+    settings = {"search.L": session.points["work"], "measured_queries": 500}
+    if session.dataset == MILLION:
+        settings |= {"system.main_threads_help": True, "load": {"kind": "closed", "concurrency": 4}}
+    session.run("gate_causes", under="work", **settings)
 
 
 def breakdown(session: Session) -> None:
@@ -336,6 +340,7 @@ ON_A_MILLION = (
     breakdown_work,
     burst,
     burst_work,
+    gate_causes_work,
 )
 """What the size of the set may change, on one split: each search there costs several times as much to simulate."""
 
