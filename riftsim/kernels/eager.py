@@ -9,7 +9,7 @@ import numpy as np
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, id_of, pack
-from riftsim.kernels.evaluation import evaluate_task, merge_task
+from riftsim.kernels.evaluation import evaluate_pending, merge_task
 from riftsim.kernels.gate import GATE_ORACLE, gate_open
 from riftsim.kernels.query import node_slot
 from riftsim.kernels.traversal import admit_expansion, post, room, take_kept_list
@@ -167,8 +167,8 @@ def merge_tasks(state, index, query, tasks, count, evaluate):
         0, or UNKNOWN_TAG at the first task that is not open.
     """
     for i in range(count):
-        if evaluate:
-            evaluate_task(state, index, query, tasks[i])
+        if evaluate and state.tasks[tasks[i] & (state.tasks.shape[0] - 1), q.TASK_STOP] > state.numbers[q.EVALUATED]:
+            evaluate_pending(state, index, query)
         if merge_task(state, tasks[i]) < 0:
             return q.UNKNOWN_TAG
     return 0

@@ -81,6 +81,7 @@ def hand_over(handle, slot):
         trace.note(handle, trace.QUEUED, query[t.S_ORDINAL], numbers[tail], t.vector(handle, t.RUN)[t.NOW])
         tail += 1
     node[t.POOL_TAIL] = tail
+    t.table(handle, t.THREADS, t.THREAD_COLUMNS)[query[t.S_THREAD], t.T_QUEUED] += query[t.S_HANDED_COUNT]
     look(handle, number)
 
 
@@ -116,6 +117,8 @@ def remove_task(handle, number, place):
         slots[at] = slots[at - 1]
         numbers[at] = numbers[at - 1]
     node[t.POOL_HEAD] = head + 1
+    thread = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot, t.S_THREAD]
+    t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_QUEUED] -= 1
     return slot, task
 
 
@@ -131,15 +134,31 @@ def task_length(handle, slot, task):
 def take(handle, number):
     """Free workers take tasks from the queue."""
     settings = t.vector(handle, t.SETTINGS)
-    node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
-    queued = t.grid(handle, t.POOL_SLOTS)[number]
-    node[t.LOOK_DUE] = 0
+    t.table(handle, t.NODES, t.NODE_COLUMNS)[number, t.LOOK_DUE] = 0
     _start_tasks(handle, number)
-    if settings[t.HELP]:  # wake idle main threads whose queries have tasks that no worker could take
-        for place in range(node[t.POOL_HEAD], node[t.POOL_TAIL]):
-            thread = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[queued[place], t.S_THREAD]
-            if not t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_BUSY]:
-                wake(handle, thread)
+    if settings[t.HELP]:
+        _wake_helpers(handle, number)
+
+
+@kernel
+def _wake_helpers(handle, number):
+    """Wake idle main threads whose queries have tasks that no worker could take, in the order of these tasks.
+
+    There are few, if any, but with many queries in flight thousands of tasks, so they are counted first.
+    """
+    per_node = t.vector(handle, t.SETTINGS)[t.THREADS_PER_NODE]
+    threads = t.table(handle, t.THREADS, t.THREAD_COLUMNS)
+    idle = 0
+    for thread in range(number * per_node, (number + 1) * per_node):
+        idle += (threads[thread, t.T_BUSY] == 0) & (threads[thread, t.T_QUEUED] > 0)
+    slots = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)
+    place = t.table(handle, t.NODES, t.NODE_COLUMNS)[number, t.POOL_HEAD]
+    while idle > 0:
+        thread = slots[t.grid(handle, t.POOL_SLOTS)[number, place], t.S_THREAD]
+        if not threads[thread, t.T_BUSY]:
+            wake(handle, thread)
+            idle -= 1
+        place += 1
 
 
 @kernel

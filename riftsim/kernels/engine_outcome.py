@@ -8,12 +8,15 @@ from riftsim.kernels import engine_trace as trace
 from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
+from riftsim.kernels.addresses import array_at
 from riftsim.kernels.balance import BALANCE_DEFER_RATIO, defer_ratio_step
 from riftsim.kernels.engine_cores import busy_cores, look
 from riftsim.kernels.engine_events import schedule
 from riftsim.kernels.handles import index_of, state_of
+from riftsim.kernels.vector_ops import prefetch
 
 _NO_READ = -1
+_AHEAD = 4  # queries
 
 
 @kernel
@@ -142,10 +145,23 @@ def _count_lists(handle, slot, lists):
     active = t.grid(handle, t.ACTIVE)[query[t.S_NODE]]
     took = 0
     for i in range(node[t.ACTIVE_COUNT]):
+        _fetch_controlled(handle, active, i, node[t.ACTIVE_COUNT])
         spent, granted = _control(handle, active[i], free)
         took += spent
         free -= granted
     return took
+
+
+@kernel(inline=True)
+def _fetch_controlled(handle, active, i, count):
+    """Ask the caches for what the control of the next queries looks at; each is far from the one before."""
+    handles = t.grid(handle, t.HANDLES)
+    if i + 2 * _AHEAD < count:
+        prefetch(handles[active[i + 2 * _AHEAD]], t.NOTHING)
+    if i + _AHEAD < count:
+        slot = active[i + _AHEAD]
+        prefetch(array_at(handles[slot, 0], handles[slot, 1], np.int64), q.UNFINISHED)
+        prefetch(t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot], t.S_DEFER_UNFINISHED)
 
 
 @kernel

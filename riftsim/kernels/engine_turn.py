@@ -147,7 +147,8 @@ def _own_task(handle, thread, number):
     """Place in the pool's queue of the oldest task that the thread may evaluate itself, -1 if there is none."""
     settings = t.vector(handle, t.SETTINGS)
     node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
-    if not settings[t.HELP] or node[t.LOOK_DUE]:
+    queued_tasks = t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_QUEUED]
+    if not settings[t.HELP] or node[t.LOOK_DUE] or queued_tasks == 0:
         return -1
     queued = t.grid(handle, t.POOL_SLOTS)[number]
     slots = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)

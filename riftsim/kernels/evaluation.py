@@ -31,8 +31,25 @@ def open_task(state, start, stop, expansion):
 def evaluate_task(state, index, query, number):
     """Compute the compact distances of a task; touches nothing that another task or the main thread writes."""
     task = state.tasks[number & (state.tasks.shape[0] - 1)]
+    _evaluate(state, index, query, task[q.TASK_START], task[q.TASK_STOP])
+
+
+@kernel
+def evaluate_pending(state, index, query):
+    """Compute the compact distances of all pending neighbours that lack them, where no worker does.
+
+    Together, since a task would fetch the query's distance table into the first-level cache for itself alone.
+    """
+    numbers = state.numbers
+    first = max(numbers[q.EVALUATED], numbers[q.PENDING_HEAD])
+    _evaluate(state, index, query, first, numbers[q.PENDING_TAIL])
+    numbers[q.EVALUATED] = numbers[q.PENDING_TAIL]
+
+
+@kernel(inline=True)
+def _evaluate(state, index, query, start, stop):
     mask = state.pending_ids.shape[0] - 1
-    for at in range(task[q.TASK_START], task[q.TASK_STOP]):
+    for at in range(start, stop):
         node = state.pending_ids[at & mask]
         state.pending_distances[at & mask] = code_distance(
             index.code_kind, index.metric, state.table, query, index.codes, index.code_bytes, node, index.dimension

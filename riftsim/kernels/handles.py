@@ -12,9 +12,6 @@ from riftsim.kernels.addresses import array_at, matrix_at
 from riftsim.kernels.query import OUT_COLUMNS, TASK_COLUMNS, TRAIL_COLUMNS, QueryState
 from riftsim.kernels.traversal import RemoteIndex
 
-_STATE_WORDS = 3
-"""Words per array of a state: address, rows, columns (0 for one dimension)."""
-
 
 def state_handle(state: QueryState) -> np.ndarray:
     """Handle of a query's state: int64 (3 * fields,)."""

@@ -14,7 +14,7 @@ from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import id_of, insert, pack
 from riftsim.kernels.codes import prefetch_code
-from riftsim.kernels.evaluation import evaluate_task, merge_task, open_task
+from riftsim.kernels.evaluation import evaluate_pending, evaluate_task, merge_task, open_task
 from riftsim.kernels.gate import GATE_ORACLE
 from riftsim.kernels.placement import locate
 from riftsim.kernels.query import fetch_place, home, node_slot
@@ -211,7 +211,6 @@ def receive(state, index, query, buffer, tags, starts, count):
     if numbers[q.KEPT] + kept > state.kept_nodes.shape[0]:
         return q.GROW_KEPT
 
-    first_task = numbers[q.TASK_TAIL]
     for i in range(count):
         slot = tags[i] & (slots - 1)
         node = state.flight_nodes[slot]
@@ -235,8 +234,7 @@ def receive(state, index, query, buffer, tags, starts, count):
             _keep_list(state, index, buffer, at, node)
     if state.rules[q.RULE_GATE] == GATE_ORACLE:
         # Only to be looked at; they are counted when a worker has done them.
-        for task in range(first_task, numbers[q.TASK_TAIL]):
-            evaluate_task(state, index, query, task)
+        evaluate_pending(state, index, query)
     return 0
 
 
