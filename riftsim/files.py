@@ -20,20 +20,29 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
     ------
     pathlib.Path
         Where to write.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; names ``path``, also where the system names the temporary file or none.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-    os.close(handle)
-    partial = Path(name)
+    partial = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+        os.close(handle)
+        partial = Path(name)
         yield partial
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         partial.chmod(0o666 & ~umask())
         partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and (error.filename is None or str(error.filename).endswith(".partial")):
+            error.filename, error.filename2 = str(target), None  # the name that the user knows
         raise
 
 

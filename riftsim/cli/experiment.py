@@ -77,13 +77,20 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
 def add_data_dir(parser: argparse.ArgumentParser) -> None:
     """Add the folder of data sets."""
     parser.add_argument(
-        "--data-dir", metavar="DIR", type=Path, default=None, help="folder of data sets (default: $RIFTSIM_DATA_DIR)"
+        "--data-dir", metavar="DIR", type=folder, default=None, help="folder of data sets (default: $RIFTSIM_DATA_DIR)"
     )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add the choice of JSON in place of tables."""
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
+
+
+def folder(text: str) -> Path:
+    """Read an argument that is a folder to read from."""
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a folder that is there")
+    return Path(text)
 
 
 def positive(text: str) -> int:
@@ -245,10 +252,10 @@ def _say_what_was_too_short(runs: "RunSet") -> None:
     """Warn of closed loops in which throughput and latency disagree with the number of queries in flight."""
     short = []
     for run in runs:
-        load = run.config["load"]
-        if load["kind"] != "closed":
+        load, cluster = (run.config.get(block, {}) for block in ("load", "cluster"))
+        if load.get("kind") != "closed":
             continue
-        expected = load["concurrency"] * run.config["cluster"]["compute_nodes"]
+        expected = load["concurrency"] * cluster.get("compute_nodes", 1)
         found = run.metrics(["in_flight"])["in_flight"]
         if abs(found - expected) > _IN_FLIGHT_TOLERANCE * expected:
             short.append(f"{found:.1f} instead of {expected}")

@@ -20,10 +20,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from riftsim.errors import ResultsError
     from riftsim.report import write_report
     from riftsim.reproduction.lab import EXPERIMENTS
     from riftsim.units import format_bytes
 
+    if options.notes and not options.notes.is_dir():
+        raise ResultsError(f"--notes {options.notes}: no such folder")
     own = Path("experiments")
     notes = options.notes or (own if own.is_dir() else EXPERIMENTS)
     written = write_report(options.folder, options.out, notes)

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from riftsim.cli.experiment import add_data_dir
 from riftsim.cli.terminal import Column, print_json, print_table
 from riftsim.units import format_bytes
 
@@ -23,7 +24,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     info = actions.add_parser("info", help="files, sizes and metric of a data set")
     info.add_argument("name", metavar="NAME", nargs="?", help="data set or file (default: list the data sets)")
     info.add_argument("--verify", action="store_true", help="also check checksums and ground truth")
-    info.add_argument("--data-dir", metavar="DIR", type=Path, default=None, help="folder of data sets")
+    add_data_dir(info)
     info.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
     info.set_defaults(command=_data_info)
 

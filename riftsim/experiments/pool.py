@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -131,10 +132,18 @@ def _stop(workers: list[_Worker]) -> None:
         worker.connection.close()
 
 
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, however: nobody would take the result of its task."""
+    wait([multiprocessing.parent_process().sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _serve(connection: Connection, function: Callable[[Any], Any], threads: int) -> None:
-    """Work until the pipe is closed. Ctrl-C reaches the whole terminal group; here the parent decides."""
+    """Work until the pipe is closed or the parent has gone. Ctrl-C reaches the whole terminal group; here the parent
+    decides."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unfinished files are removed on the way
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     for variable in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, str(threads))
     # What riftsim warns of comes with graphs and codes, and was said when these were prepared.

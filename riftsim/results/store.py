@@ -41,6 +41,8 @@ if TYPE_CHECKING:  # each takes longer to import than a run of the quick start's
 _SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times faster
 _DEPTH = 4  # root / experiment / run, and one folder above
 _NOT_SWEPT = ("name", "description", "sweep", "plots")
+_MANIFEST_TYPES = {"experiment": str, "hashes": dict, "k": int, "queries": int, "facts": dict}
+_WRITTEN_AS = {str: "a text", dict: "a mapping", int: "a whole number"}
 SEED_KEYS = ("seed", "dataset.split_seed", "index.seed", "codes.seed")
 """Keys in which repetitions of one configuration differ."""
 
@@ -72,7 +74,7 @@ class Run:
 
     @property
     def facts(self) -> dict[str, Any]:
-        return self.manifest.get("facts", {})
+        return self.manifest["facts"]
 
     @property
     def k(self) -> int:
@@ -107,8 +109,16 @@ class Run:
         path = self.path / QUERIES_FILE
         from pyarrow import types
 
-        columns = [field.name for field in _schema(path) if not types.is_fixed_size_list(field.type)]
-        return _read(path, columns).to_pandas()
+        fields = [field for field in _schema(path) if not types.is_nested(field.type)]
+        for field in fields:
+            if not (types.is_integer(field.type) or types.is_floating(field.type) or types.is_boolean(field.type)):
+                raise ResultsError(f"{path}: column {field.name}: found {field.type}, expected numbers")
+        table = _read(path, [field.name for field in fields]).to_pandas()
+        if len(table) != self.manifest["queries"]:
+            raise ResultsError(
+                f"{path}: found {len(table)} rows, expected {self.manifest['queries']}, as manifest.json has"
+            )
+        return table
 
     @functools.cached_property
     def ids(self) -> np.ndarray:
@@ -150,7 +160,14 @@ class Run:
         return metrics.confidence(self.queries, self.facts, names, seed)
 
     def _matrix(self, column: str) -> np.ndarray:
-        chunked = _read(self.path / QUERIES_FILE, [column]).column(column)
+        from pyarrow import types
+
+        path = self.path / QUERIES_FILE
+        schema = _schema(path)
+        found = schema.field(column).type if column in schema.names else "no such column"
+        if found == "no such column" or not types.is_fixed_size_list(found):
+            raise ResultsError(f"{path}: column {column}: found {found}, expected lists of {self.k}")
+        chunked = _read(path, [column]).column(column)
         width = chunked.type.list_size
         return chunked.combine_chunks().flatten().to_numpy().reshape(-1, width)
 
@@ -292,7 +309,7 @@ def open_run(path: str | os.PathLike) -> Run | None:
     Raises
     ------
     ResultsError
-        If the run is of a newer schema version than this riftsim reads.
+        If the run is of a newer schema version than this riftsim reads, or its manifest is damaged.
     """
     path = Path(path)
     try:
@@ -304,9 +321,15 @@ def open_run(path: str | os.PathLike) -> Run | None:
     version = manifest.get("schema_version")
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise ResultsError(
-            f"{path / MANIFEST_FILE}: schema version {version}; this riftsim reads up to {SCHEMA_VERSION}: "
+            f"{path / MANIFEST_FILE}: schema version {version!r}; this riftsim reads up to {SCHEMA_VERSION}: "
             "use the riftsim that wrote the run, or a newer one"
         )
+    for key, kind in _MANIFEST_TYPES.items():
+        if not isinstance(manifest.get(key), kind):
+            raise ResultsError(
+                f"{path / MANIFEST_FILE}: {key}: found {manifest.get(key)!r}, expected {_WRITTEN_AS[kind]}; the run is "
+                f"damaged: remove {path} to have it run again"
+            )
     return Run(path, manifest)
 
 

@@ -1,5 +1,6 @@
 """The command line as a process of its own: signals, pipes, and what it imports."""
 
+import contextlib
 import json
 import os
 import signal
@@ -61,6 +62,36 @@ def test_ctrl_c_keeps_finished_points_ends_the_workers_and_says_how_to_go_on(tmp
     assert sorted(point["status"] for point in json.loads(out)["points"]) == sorted(
         ["skipped"] * kept + ["complete"] * (2 - kept)
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_a_parent_that_was_killed(tmp_path, number):
+    hangs = 4
+    write(tmp_path, [hangs, 0, hangs + 5])
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start(["run", "e.yaml", "--jobs", "2"], tmp_path, start_new_session=True, **streams)
+    awaited = {"hanging", "[1/3]"}
+    for line in process.stderr:
+        awaited -= {word for word in awaited if line.startswith(word)}
+        if not awaited:
+            break
+    process.send_signal(number)  # to the parent alone
+    try:
+        process.communicate(timeout=TIMEOUT_S)  # the pipes close when the last process that holds them has gone
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == -number
+    assert not list((tmp_path / "results/runs/e").glob(".*")), "nothing is left half written"
+
+
+def test_a_terminal_of_another_encoding_is_no_error(tmp_path):
+    write(tmp_path, [0])
+    command = [sys.executable, str(HELPERS / "fake_riftsim.py"), "run", "e.yaml"]
+    surroundings = {**environment(), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"results: results/runs/e" in done.stdout
 
 
 def test_a_closed_pipe_is_no_error(tmp_path):

@@ -218,6 +218,22 @@ def test_a_path_that_the_system_refuses_is_one_line(command, capsys):
     assert re.fullmatch("riftsim: error: x+(/quickstart.yaml)?: File name too long\n", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("command", [["run", "quickstart"], ["data", "info"], ["reproduce", "--score-only"]])
+def test_a_folder_of_data_that_is_not_there(command, tmp_path, capsys):
+    from riftsim.cli import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--data-dir", str(tmp_path / "typo")])
+    assert "typo', expected a folder that is there" in capsys.readouterr().err
+
+
+def test_a_folder_of_notes_that_is_not_there(tmp_path, capsys):
+    from riftsim.cli import main
+
+    assert main(["report", str(tmp_path), "--notes", str(tmp_path / "typo")]) == 2
+    assert "typo: no such folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -230,6 +246,23 @@ def test_a_path_that_the_system_refuses_is_one_line(command, capsys):
 )
 def test_what_the_machine_refuses_is_no_bug(error, said):
     assert message_of(error) == said
+
+
+def test_what_cannot_be_written_is_named_as_the_user_knows_it(tmp_path):
+    from riftsim.files import atomic_write
+
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError) as refused, atomic_write(tmp_path / "file" / "p.yaml"):
+        pass
+    assert message_of(refused.value).startswith(f"{tmp_path / 'file'}")
+    with pytest.raises(OSError, match="No space") as full, atomic_write(tmp_path / "p.yaml"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert message_of(full.value).startswith(f"{tmp_path / 'p.yaml'}: No space left on device; expected room")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(IsADirectoryError) as taken, atomic_write(tmp_path / "taken") as partial:
+        partial.write_text("")
+    assert message_of(taken.value) == f"{tmp_path / 'taken'}: Is a directory"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "taken"]
 
 
 @pytest.mark.parametrize("content", ["", "- a\n", "3\n"])

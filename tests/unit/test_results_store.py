@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from riftsim.errors import ResultsError
@@ -110,6 +112,43 @@ def test_damage_is_named(tmp_path):
             read()
     with pytest.raises(ResultsError, match=r"config.yaml: the run's configuration cannot be read"):
         _ = run.config
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hashes": None}, "hashes: found None, expected a mapping"),
+        ({"facts": [1]}, r"facts: found \[1\], expected a mapping"),
+        ({"k": "ten"}, "k: found 'ten', expected a whole number"),
+        ({"experiment": 3}, "experiment: found 3, expected a text"),
+        ({"queries": None}, "queries: found None, expected a whole number"),
+        ({"schema_version": "1"}, "schema version '1'; this riftsim reads up to 1"),
+    ],
+)
+def test_a_manifest_that_was_edited_names_the_key(tmp_path, change, message):
+    path, digest = add(tmp_path)
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(manifest | change))
+    for read in (lambda: store.load_runs(tmp_path), lambda: store.find_run(tmp_path, "try", digest)):
+        with pytest.raises(ResultsError, match=rf"manifest.json: {message}"):
+            read()
+
+
+def test_a_table_that_was_edited_names_the_column(tmp_path):
+    path, _ = add(tmp_path)
+    whole = pq.read_table(path / "queries.parquet")
+
+    def refused(table, read, message):
+        pq.write_table(table, path / "queries.parquet")
+        with pytest.raises(ResultsError, match=rf"queries.parquet: {message}"):
+            read(store.open_run(path))
+
+    texts = whole.set_column(1, "recall", pa.array(["x"] * len(whole)))
+    refused(texts, lambda run: run.queries, "column recall: found string, expected numbers")
+    refused(whole.slice(1), lambda run: run.queries, "found 49 rows, expected 50, as manifest.json has")
+    uneven = whole.set_column(whole.schema.get_field_index("ids"), "ids", pa.array([[1, 2]] * len(whole)))
+    refused(uneven, lambda run: run.ids, "column ids: found list<.*>, expected lists of 2")
+    refused(whole.drop_columns(["ids"]), lambda run: run.ids, "column ids: found no such column, expected lists of 2")
 
 
 def test_missing_folder(tmp_path):
