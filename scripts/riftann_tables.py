@@ -160,7 +160,9 @@ def record_reads_work(session: Session) -> None:
 def eviction(session: Session) -> None:
     """State-driven reads that verify what left the candidate list only."""
     settings = {"system.record_reads": "state-driven", "system.verification_from": "eviction"}
-    session.run("full_record", under="eviction", search__L=session.points["0.95"], **settings)
+    for seed in session.seeds:
+        settings["dataset.split_seed"] = seed
+        session.run("full_record", under="eviction", search__L=session.points["0.95"], **settings)
 
 
 def eviction_work(session: Session) -> None:
@@ -186,7 +188,13 @@ def window(session: Session) -> None:
 
 
 def window_work(session: Session) -> None:
-    session.run("fig12b_window", under="work", search__L=session.points["work"], measured_queries=1000)
+    settings = {"search.L": session.points["work"], "measured_queries": 1000}
+    if session.dataset != MILLION:
+        session.run("fig12b_window", under="work", **settings)
+        return
+    for window in (1, 8):
+        ends = {"system.window": window, "system.window_counts": "expansions"}
+        session.run("fig12b_window", under="work", **settings, **ends)
 
 
 def policies(session: Session) -> None:
@@ -342,10 +350,13 @@ ON_A_MILLION = (
     policies_work,
     record_reads,
     record_reads_work,
+    eviction,
+    eviction_work,
     breakdown_work,
     burst,
     burst_work,
     gate_causes_work,
+    window_work,
 )
 """What the size of the set may change, on one split: each search there costs several times as much to simulate."""
 
