@@ -99,7 +99,7 @@ def equal_work(session: Session) -> None:
 
 def calibration(session: Session) -> None:
     """alpha and its held-out coverage, per split of the pooled queries."""
-    _calibrate(session, [("split", seed, {"dataset.split_seed": seed}) for seed in session.seeds])
+    _calibrate(session, [("split", seed, {"dataset.split_seed": seed}) for seed in SEEDS])
 
 
 def calibration_codes(session: Session) -> None:
