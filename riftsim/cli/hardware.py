@@ -43,12 +43,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--samples", metavar="N", type=int, default=200, help="of each figure of reads (default: %(default)s)"
     )
     calibrate.add_argument(
-        "--steps-from",
-        metavar="LIVE_RUN",
-        type=Path,
-        help="let this live run (remote_vamana or async_vamana) say what a step of a search costs in Python",
-    )
-    calibrate.add_argument(
         "--nic-shares-core",
         choices=("auto", "yes", "no"),
         default="auto",
@@ -106,8 +100,6 @@ def _calibrate(options: argparse.Namespace) -> int:
     device, with_network = (_perftest if options.perftest else _device)(options)
     file = base if options.no_cpu else with_cpu(base, cpu_figures(options.codes_mib))
     file = with_network(file)
-    if options.steps_from:
-        file = _with_steps(file, options.steps_from)
     facts = this_machine() | {"device": device, "base": options.base}
     file = replaced(
         file,
@@ -147,29 +139,24 @@ def _device(options: argparse.Namespace) -> tuple[str, Callable[["ProfileFile"],
     """Measure reads on a device: its name, and what puts them into a profile."""
     from riftsim.computenode.calibration import with_handover, with_reads
     from riftsim.computenode.cpu_probe import handover_ns
-    from riftsim.experiments.hardware import is_one_core, measure_reads
+    from riftsim.experiments.hardware import is_one_core, measure_device
+    from riftsim.experiments.rehearsal import with_steps
 
-    figures, device = measure_reads(options.device, options.memnode, options.samples)
+    figures, rehearsed, device = measure_device(options.device, options.memnode, options.samples)
     one_core = is_one_core(device) if options.nic_shares_core == "auto" else options.nic_shares_core == "yes"
     handovers_ns = handover_ns()
-    return device, lambda file: with_handover(with_reads(file, figures, device, shares_core=one_core), handovers_ns)
 
+    def with_results(file: "ProfileFile") -> "ProfileFile":
+        file = with_handover(with_reads(file, figures, device, shares_core=one_core), handovers_ns)
+        return with_steps(file, rehearsed)
 
-def _with_steps(file: "ProfileFile", folder: Path) -> "ProfileFile":
-    from riftsim.errors import ResultsError
-    from riftsim.experiments.hardware import with_steps_of
-    from riftsim.experiments.live_comparison import ROUND_SYNCHRONOUS, live_runs
-
-    found = [one for one in live_runs(folder) if one.config["system"]["kind"] in ROUND_SYNCHRONOUS]
-    if len(found) != 1:
-        raise ResultsError(
-            f"--steps-from {folder}: found {len(found)} live runs of {' or '.join(ROUND_SYNCHRONOUS)}, expected one"
-        )
-    return with_steps_of(file, found[0])
+    return device, with_results
 
 
 def _compare_live(options: argparse.Namespace) -> int:
     import json
+
+    import pandas as pd
 
     from riftsim.experiments.live_comparison import compare_live, live_runs, simulate_as
     from riftsim.files import atomic_write
@@ -182,16 +169,15 @@ def _compare_live(options: argparse.Namespace) -> int:
     if not options.no_plots:
         from riftsim.plotting.latency_cdf import draw
         from riftsim.plotting.output import write_figure
-        from riftsim.plotting.series import SYSTEM_NAMES
 
-        names = {
-            f"{SYSTEM_NAMES.get(system, system)} {what}": {"system.kind": system, "driver.kind": kind}
-            for system in dict.fromkeys(one.system for one in compared)
-            for what, kind in (("live", "live"), ("simulated", "sim"))
-        }
-        figures = write_figure(draw(RunSet([*live, *simulated]), names), options.out / "live-against-simulated")
+        figures = write_figure(
+            draw(RunSet([*live, *simulated]), _series(compared)), options.out / "live-against-simulated"
+        )
     with atomic_write(options.out / "comparison.json") as partial:
         partial.write_text(json.dumps([one.as_dict() for one in compared], indent=2) + "\n", encoding="utf-8")
+    with atomic_write(options.out / "comparison.csv") as partial:
+        rows = pd.DataFrame([one.as_row() for one in compared])
+        rows.to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
     if options.json:
         print_json([one.as_dict() for one in compared])
         return 0
@@ -201,13 +187,30 @@ def _compare_live(options: argparse.Namespace) -> int:
     return 0
 
 
+def _series(compared: "list[LiveComparison]") -> dict[str, dict[str, object]]:
+    """Two curves for each comparison: their labels, and what in a configuration makes them."""
+    from riftsim.plotting.series import SYSTEM_NAMES
+
+    several = len({one.concurrency for one in compared}) > 1
+    return {
+        f"{SYSTEM_NAMES.get(one.system, one.system)} {what}" + several * f", {one.concurrency} in flight": {
+            "system.kind": one.system,
+            "driver.kind": kind,
+            **({"load.concurrency": one.concurrency} if several else {}),
+        }
+        for one in compared
+        for what, kind in (("live", "live"), ("simulated", "sim"))
+    }
+
+
 def _print_comparison(one: "LiveComparison") -> None:
     rows = [
         (name, number(one.live[name], 3), number(one.simulated[name], 3), _change(one.live[name], one.simulated[name]))
         for name in one.live
     ]
     columns = [Column("metric"), *(Column(name, numeric=True) for name in ("live", "simulated", "difference"))]
-    print_table(columns, rows, title=one.system)
+    in_flight = "" if one.concurrency is None else f", {one.concurrency} in flight"
+    print_table(columns, rows, title=f"{one.system}{in_flight}, {one.queries} queries")
     print(f"Kolmogorov-Smirnov distance of the latencies: {one.ks:.3f}")
     expected = "expected: all" if one.requests_must_agree else "reads depend on timing"
     print(f"queries with the same reads and bytes: {one.same_requests:.1%} ({expected})")

@@ -1,7 +1,6 @@
-"""Measuring for a hardware profile: an RDMA device, and what the steps of a live run took."""
+"""Measuring an RDMA device for a hardware profile."""
 
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,22 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from riftsim.computenode.rdma_probe import SIZES, WINDOWS, ReadFigures, read_figures
-from riftsim.constants import Constant
-from riftsim.experiments.live_comparison import simulate_as
+from riftsim.experiments.rehearsal import Rehearsed, rehearse
 from riftsim.memnode.server import MemoryNode, MemoryNodeSettings
 from riftsim.rdma import verbs
 from riftsim.rdma.bootstrap import Descriptor
-from riftsim.rdma.calibrated import replaced, write_profile
 from riftsim.rdma.device import DeviceChoice
-from riftsim.rdma.profiles import ProfileFile
 from riftsim.rdma.reader import ReaderSettings, VerbsPort
-from riftsim.results.store import Run
 
 _OWN_REGION_BYTES = 16 << 20
 
 
-def measure_reads(device: str | None, memory_node: str | None, samples: int) -> tuple[ReadFigures, str]:
-    """Measure reads through a device.
+def measure_device(
+    device: str | None, memory_node: str | None, samples: int
+) -> tuple[ReadFigures, list[Rehearsed], str]:
+    """Measure reads through a device, and live searches over it.
 
     Parameters
     ----------
@@ -39,6 +36,7 @@ def measure_reads(device: str | None, memory_node: str | None, samples: int) -> 
     Returns
     -------
     ReadFigures
+    list of Rehearsed
     str
         Name of the device.
 
@@ -55,37 +53,13 @@ def measure_reads(device: str | None, memory_node: str | None, samples: int) -> 
         return [0]
 
     with _memory_node(choice, memory_node) as address:
-        settings = ReaderSettings(device=choice, depth=2 * max(WINDOWS))
-        with closing(VerbsPort([address], accept, max(WINDOWS), max(SIZES), settings)) as port:
-            return read_figures(port, sizes[0], samples), device or verbs.device_names()[0]
 
+        def connect(slots: int, slot_bytes: int, depth: int = ReaderSettings.depth) -> VerbsPort:
+            return VerbsPort([address], accept, slots, slot_bytes, ReaderSettings(device=choice, depth=depth))
 
-def with_steps_of(file: ProfileFile, live: Run, data_dir: Path | None = None) -> ProfileFile:
-    """Let an adjacency list cost what a live run spent on evaluation beyond what the other constants explain.
-
-    A live search steps through Python; what a step costs there, no loop around a kernel shows.
-
-    Parameters
-    ----------
-    file : ProfileFile
-        A profile of the machine on which the run was made.
-    live : Run
-        Of a system that evaluates on its main thread alone.
-    data_dir : Path or None
-        Folder of larger data sets.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "profile.yaml"
-        write_profile(file, path)
-        simulated = simulate_as(live, str(path), Path(folder), data_dir)
-        spent_ns, priced_ns = (one.queries["evaluation_ps"].mean() / 1e3 for one in (live, simulated))
-    lists = live.queries["expansions"].mean()
-    value = max(0.0, file.cpu.list_ns.value + (spent_ns - priced_ns) / lists)
-    source = (
-        f"evaluation of {len(live.queries)} live queries of {live.config['system']['kind']}, {lists:.1f} lists each: "
-        "what the other constants leave"
-    )
-    return replaced(file, {"cpu.list_ns": Constant(value=round(value, 3), unit="ns", kind="fitted", source=source)})
+        with closing(connect(max(WINDOWS), max(SIZES), 2 * max(WINDOWS))) as port:
+            figures = read_figures(port, sizes[0], samples)
+        return figures, rehearse(connect, sizes[0]), device or verbs.device_names()[0]
 
 
 def is_one_core(device: str) -> bool:

@@ -23,6 +23,10 @@ class LiveComparison:
     Attributes
     ----------
     system : str
+    concurrency : int or None
+        Queries in flight; None under an open load.
+    queries : int
+        Measured ones.
     live, simulated : dict of str to float
         ``METRICS`` of both.
     mean_error : float
@@ -38,6 +42,8 @@ class LiveComparison:
     """
 
     system: str
+    concurrency: int | None
+    queries: int
     live: dict[str, float]
     simulated: dict[str, float]
     mean_error: float
@@ -49,6 +55,13 @@ class LiveComparison:
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+    def as_row(self) -> dict[str, Any]:
+        """The same as a row of a table."""
+        row = asdict(self)
+        for group in ("live", "simulated", "python_ns_per_read"):
+            row |= {f"{group}_{name}": value for name, value in row.pop(group).items()}
+        return row
 
 
 def live_runs(folder: Path) -> RunSet:
@@ -107,6 +120,8 @@ def compare_live(live: Run, simulated: Run) -> LiveComparison:
     python = live.facts.get("python", {})
     return LiveComparison(
         system=system,
+        concurrency=live.config["load"].get("concurrency"),
+        queries=len(own),
         live=values[live],
         simulated=values[simulated],
         mean_error=values[simulated]["latency_mean_us"] / values[live]["latency_mean_us"] - 1,

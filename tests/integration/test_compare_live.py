@@ -1,5 +1,6 @@
 """The command compare-live, on a simulated run that says of itself that it was live."""
 
+import csv
 import json
 
 import numpy as np
@@ -8,11 +9,7 @@ import yaml
 
 import riftsim
 from riftsim.cli import main
-from riftsim.constants import Constant
-from riftsim.experiments.hardware import with_steps_of
 from riftsim.experiments.live_comparison import ks_distance
-from riftsim.rdma.calibrated import replaced
-from riftsim.rdma.profiles import load_profile, make_profile
 from riftsim.results.recorder import CONFIG_FILE
 from riftsim.results.store import load_runs
 
@@ -51,6 +48,14 @@ def test_a_run_that_is_its_simulation_agrees_in_everything(lived, tmp_path, caps
     assert not riftann["requests_must_agree"]
     assert json.loads((tmp_path / "comparison.json").read_text()) == [remote, riftann]
     assert (tmp_path / "live-against-simulated.png").exists()
+    with (tmp_path / "comparison.csv").open() as table:
+        rows = list(csv.DictReader(table))
+    assert [(row["system"], row["concurrency"], row["queries"]) for row in rows] == [
+        ("remote_vamana", "1", "30"),
+        ("riftann", "1", "30"),
+    ]
+    mean_us = remote["simulated"]["latency_mean_us"]
+    assert float(rows[0]["simulated_latency_mean_us"]) == pytest.approx(mean_us, rel=1e-5)
 
 
 def test_another_profile_shows_as_difference(lived, tmp_path, capsys):
@@ -60,17 +65,6 @@ def test_another_profile_shows_as_difference(lived, tmp_path, capsys):
     assert "Kolmogorov-Smirnov distance of the latencies: 1.000" in text
     assert "queries with the same reads and bytes: 100.0% (expected: all)" in text
     assert "-100.0%" in text  # of the exposed wait
-
-
-def test_a_step_costs_what_a_live_run_spent_on_it(lived):
-    """The run was simulated with a profile; of a copy with free lists, their price is found again."""
-    true = load_profile("connectx5-100g").file
-    free = replaced(true, {"cpu.list_ns": Constant(value=0, unit="ns", kind="derived", source="none")})
-    (live,) = [one for one in load_runs(lived) if one.config["system"]["kind"] == "remote_vamana"]
-    fitted = with_steps_of(free, live).cpu.list_ns
-    assert fitted.value == pytest.approx(make_profile(true).cpu.list_ps / 1e3, rel=1e-3)
-    assert fitted.kind == "fitted"
-    assert "30 live queries of remote_vamana" in fitted.source
 
 
 def test_without_a_live_run_it_says_so(tmp_path, capsys):

@@ -9,15 +9,15 @@ import platform
 from pathlib import Path
 
 import pytest
-from nodes import node_in_thread
 from read_scenarios import SCENARIOS
-from test_read_failures import REGION, completions_of
+from test_read_failures import completions_of, killed, node
+
+__all__ = ["killed", "node"]
 
 pytestmark = pytest.mark.rdma
 
 
-def test_record(device):
-    with node_in_thread(REGION) as node:
-        sequences = {name: completions_of(name, node) for name in SCENARIOS}
+def test_record(device, node, killed):
+    sequences = {name: completions_of(name, node, killed) for name in SCENARIOS}
     record = {"device": f"{device}; {platform.system()} {platform.release()}", "sequences": sequences}
     Path(os.environ["RIFTSIM_RECORD"]).write_text(json.dumps(record, indent=1) + "\n")

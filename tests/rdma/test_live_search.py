@@ -21,6 +21,8 @@ from riftsim.memnode.server import MemoryNodeSettings
 pytestmark = pytest.mark.rdma
 
 ONE = {"memory_nodes": 1}
+SOME = {"measured_queries": 40}
+"""Where it is not the queries that are tested."""
 PATIENT = {"deadline_s": 120.0}
 """For emulated machines, where a pause may be long."""
 
@@ -70,14 +72,15 @@ def require_recall(system, found, local):
 
 
 @pytest.mark.parametrize(
-    ("system", "posting"), [*((system, "chained") for system in SYSTEMS), ("async_vamana", "extended")]
+    ("system", "posting", "measured"),
+    [*((system, "chained", 100) for system in SYSTEMS), ("async_vamana", "extended", 40)],
 )
-def test_a_hundred_queries_equal_the_local_driver_and_their_replay(tmp_path, addresses, system, posting):
-    local = run(experiment(system, {"kind": "local"}))
+def test_a_hundred_queries_equal_the_local_driver_and_their_replay(tmp_path, addresses, system, posting, measured):
+    local = run(experiment(system, {"kind": "local"}, measured_queries=measured))
     log = str(tmp_path / "log.parquet")
     driver = {"kind": "live", "memnodes": addresses, "posting": posting, "record": log, "queue_pairs": 2, **PATIENT}
     signalling = "last" if posting == "chained" else "every"
-    found = run(experiment(system, driver, cluster={"signalling": signalling}))
+    found = run(experiment(system, driver, cluster={"signalling": signalling}, measured_queries=measured))
     require_recall(system, found, local)
     assert found.queries["retried"].sum() == 0
     replayed = run(experiment(system, {"kind": "replay", "log": log}))
@@ -97,7 +100,7 @@ def test_partitions_of_d_hnsw_are_read_from_two_memory_nodes():
 
 
 def test_searches_go_on_while_the_memory_node_s_process_is_stopped(tmp_path):
-    content = experiment("async_vamana", {"kind": "local"}, cluster=ONE)
+    content = experiment("async_vamana", {"kind": "local"}, cluster=ONE, **SOME)
     with Served(tmp_path, content) as node:
         assert "memory node 0 of 1" in node.first_line
         stopped_at = []
@@ -110,11 +113,11 @@ def test_searches_go_on_while_the_memory_node_s_process_is_stopped(tmp_path):
                 stopped_at.append(node.cpu_ticks())
 
         live = {"kind": "live", "memnodes": [node.address], **PATIENT}
-        found = run(experiment("async_vamana", live, cluster=ONE), on_progress=stop)
+        found = run(experiment("async_vamana", live, cluster=ONE, **SOME), on_progress=stop)
         assert [node.cpu_ticks()] == stopped_at
         assert np.array_equal(found.ids, run(content).ids)
         node.signal(signal.SIGCONT)
-        code, rest = node.end()
+        code, rest = node.end(signal.SIGINT)
         assert code == 0, rest
         assert rest.endswith("memory node: closed\n")
 
@@ -128,7 +131,7 @@ def in_process(folder, node):
 @pytest.mark.parametrize("system", ["remote_vamana", "riftann"])
 def test_a_memory_node_killed_in_the_middle(tmp_path, system):
     """With a replica the queries go on, without one they end within a set time, and both name it."""
-    content = experiment(system, {"kind": "local"}, cluster=ONE)
+    content = experiment(system, {"kind": "local"}, cluster=ONE, **SOME)
     hasty = {"kind": "live", "timeout": 10, "retry_cnt": 2, **PATIENT}
     killed_at = []
 
@@ -139,7 +142,7 @@ def test_a_memory_node_killed_in_the_middle(tmp_path, system):
 
     with in_thread(content) as other, in_process(tmp_path, other) as doomed:
         driver = {**hasty, "memnodes": [doomed.address, other.address], "replicas": 2}
-        found = run(experiment(system, driver, cluster=ONE), on_progress=kill)
+        found = run(experiment(system, driver, cluster=ONE, **SOME), on_progress=kill)
         require_recall(system, found, run(content))
         assert found.queries["retried"].sum() > 0
         assert found.facts["failures"]
@@ -164,6 +167,6 @@ def test_another_index_is_found_out_in_the_handshake():
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_thousand_queries_equal_the_local_driver(addresses, system):
-    live = {"kind": "live", "memnodes": addresses, "event_loops": 2, **PATIENT}
+    live = {"kind": "live", "memnodes": addresses, **PATIENT}
     found = run(experiment(system, live, measured_queries=1000))
     require_recall(system, found, run(experiment(system, {"kind": "local"}, measured_queries=1000)))

@@ -1,5 +1,7 @@
 """Calibration on a port in memory, and from figures whose profile is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fake_port import FakeMemoryNode, FakePort
@@ -8,7 +10,10 @@ from riftsim.computenode import cpu_probe, rdma_probe
 from riftsim.computenode.calibration import with_cpu, with_handover, with_reads
 from riftsim.computenode.cpu_probe import cpu_constants, cpu_figures, handover_ns
 from riftsim.computenode.rdma_probe import CHAINS, WINDOWS, ReadFigures, line, read_figures
+from riftsim.constants import Constant
 from riftsim.errors import TransportError
+from riftsim.experiments import rehearsal
+from riftsim.rdma.calibrated import replaced
 from riftsim.rdma.profiles import load_profile, make_profile
 from riftsim.rdma.unloaded import unloaded_read_ps
 from riftsim.transport.port import Status
@@ -132,3 +137,28 @@ def test_times_of_computing_are_stated_at_the_measured_clock():
     assert (cpu.compact_distance_base_ps, cpu.exact_distance_base_ps) == (0, 0)
     medians = {name: float(np.median(samples)) for name, samples in figures.items()}
     assert all(value >= 0 for value, _ in cpu_constants(medians).values())
+
+
+def test_a_rehearsal_finds_what_the_steps_of_a_search_cost():
+    """Latencies come from a profile; of a copy without the three prices, these are found again."""
+    port = FakeMemoryNode(np.zeros(REGION_BYTES, np.uint8))
+    found = rehearsal.rehearse(lambda slots, slot_bytes: FakePort([port], slots, slot_bytes, seed=0), REGION_BYTES)
+    assert [(each.beam_width, each.list_size) for each in found] == list(rehearsal.KINDS)
+    assert all(each.latency_ns.shape == (rehearsal.QUERIES,) and each.latency_ns.min() > 0 for each in found)
+    assert all(each.lists >= max(each.list_size, each.rounds) for each in found)
+
+    true = with_reads(load_profile("connectx5-100g").file, linear_figures(), "rxe0", shares_core=True)
+    names = ("query_setup_ns", "doorbell_ns", "list_ns")
+    nothing = Constant(value=0, unit="ns", kind="derived", source="none")
+    known = [replace(each, latency_ns=np.full(3, rehearsal._simulated_ns(true, each))) for each in found]
+    fitted = rehearsal.with_steps(replaced(true, {f"cpu.{name}": nothing for name in names}), known)
+    for name in names:
+        cost, at_clock = getattr(fitted.cpu, name), rehearsal._more(true, name, 0.0, "nothing")
+        assert cost.value == pytest.approx(at_clock.value, rel=0.06), name
+        assert "8 kinds of 20 rehearsed live searches, explained within 0." in cost.source
+    assert fitted.measurements[-1].what == "rehearsal: beam width 8, L = 64"
+
+
+def test_a_region_too_small_to_rehearse_in_is_refused():
+    with pytest.raises(TransportError, match="found a region of 4096 bytes, expected at least 516000"):
+        rehearsal.rehearse(lambda slots, slot_bytes: None, 4096)
