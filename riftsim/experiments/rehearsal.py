@@ -127,7 +127,7 @@ def with_steps(file: ProfileFile, rehearsed: Sequence[Rehearsed]) -> ProfileFile
     left_ns = live_ns - [_simulated_ns(file, each) for each in rehearsed]
     counts = np.array([[1.0, each.rounds, each.lists] for each in rehearsed])
     # Relative to the latencies: long searches shall not drown short ones.
-    query_ns, chain_ns, list_ns = np.linalg.lstsq(counts / live_ns[:, None], left_ns / live_ns, rcond=None)[0]
+    query_ns, chain_ns, list_ns = np.linalg.lstsq(counts / live_ns[:, None], left_ns / live_ns, rcond=None)[0].tolist()
     missed = np.max(np.abs(left_ns - counts @ [query_ns, chain_ns, list_ns]) / live_ns)
     what = f"{len(rehearsed)} kinds of {QUERIES} rehearsed live searches, explained within {missed:.1%}"
     found = {"query_setup_ns": query_ns, "doorbell_ns": chain_ns, "list_ns": list_ns}

@@ -13,7 +13,7 @@ from riftsim.computenode.rdma_probe import CHAINS, WINDOWS, ReadFigures, line, r
 from riftsim.constants import Constant
 from riftsim.errors import TransportError
 from riftsim.experiments import rehearsal
-from riftsim.rdma.calibrated import replaced
+from riftsim.rdma.calibrated import replaced, write_profile
 from riftsim.rdma.profiles import load_profile, make_profile
 from riftsim.rdma.unloaded import unloaded_read_ps
 from riftsim.transport.port import Status
@@ -139,7 +139,7 @@ def test_times_of_computing_are_stated_at_the_measured_clock():
     assert all(value >= 0 for value, _ in cpu_constants(medians).values())
 
 
-def test_a_rehearsal_finds_what_the_steps_of_a_search_cost():
+def test_a_rehearsal_finds_what_the_steps_of_a_search_cost(tmp_path):
     """Latencies come from a profile; of a copy without the three prices, these are found again."""
     port = FakeMemoryNode(np.zeros(REGION_BYTES, np.uint8))
     found = rehearsal.rehearse(lambda slots, slot_bytes: FakePort([port], slots, slot_bytes, seed=0), REGION_BYTES)
@@ -157,6 +157,8 @@ def test_a_rehearsal_finds_what_the_steps_of_a_search_cost():
         assert cost.value == pytest.approx(at_clock.value, rel=0.06), name
         assert "8 kinds of 20 rehearsed live searches, explained within 0." in cost.source
     assert fitted.measurements[-1].what == "rehearsal: beam width 8, L = 64"
+    write_profile(fitted, tmp_path / "fitted.yaml")
+    assert load_profile(tmp_path / "fitted.yaml").file.cpu.list_ns == fitted.cpu.list_ns
 
 
 def test_a_region_too_small_to_rehearse_in_is_refused():
