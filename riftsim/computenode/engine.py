@@ -40,6 +40,9 @@ class CpuBudget:
         Queries that a main thread multiplexes.
     main_threads_help : bool
         Whether a main thread with nothing else to do evaluates its own queued tasks while all workers are busy.
+    workers_first : bool
+        Whether a worker with a task takes the core of a main thread between two of its pieces of work: a thread that is
+        woken on a processor of its own waker runs before this one goes on.
     """
 
     threads: int
@@ -47,6 +50,7 @@ class CpuBudget:
     dynamic: bool = False
     queries_per_thread: int = 1
     main_threads_help: bool = False
+    workers_first: bool = False
 
     @property
     def main_threads(self) -> int:
@@ -56,7 +60,15 @@ class CpuBudget:
     def on_one_core(self) -> "CpuBudget":
         """The same threads, taking turns on one core: as many queries in flight, one piece of work at a time."""
         in_flight = self.main_threads * self.queries_per_thread
-        return replace(self, threads=1, workers=min(self.workers, 1), dynamic=True, queries_per_thread=in_flight)
+        workers = min(self.workers, 1)
+        return replace(
+            self,
+            threads=1,
+            workers=workers,
+            dynamic=True,
+            queries_per_thread=in_flight,
+            workers_first=bool(workers),
+        )
 
 
 def _no_counters() -> tuple[int, int, int]:
@@ -219,6 +231,11 @@ class ComputeNode:
 
     def _turn(self, thread: MainThread) -> None:
         """What a thread does next, once it is free."""
+        if self._budget.workers_first and self.pool.has_work:
+            self._busy_threads -= 1
+            self._without_core.append(thread)
+            self.pool.look()
+            return
         if thread.to_start:
             until_ps = self._start(thread, thread.to_start.popleft())
         elif thread.completions or thread.evaluated or thread.resuming:

@@ -96,6 +96,11 @@ class WorkerPool:
         """Tasks that wait."""
         return len(self._queue)
 
+    @property
+    def has_work(self) -> bool:
+        """Whether a worker has a task that it may take, if there is a core for it."""
+        return self.busy < self.workers and _next_task(self._slots, self._running, self._allowance) >= 0
+
     def open_slot(self, slot: int, allowance: int) -> None:
         """Begin a query in a slot with its worker allowance T_q."""
         while len(self._running) <= slot:

@@ -52,9 +52,9 @@ class NodeProcess:
     def state(self) -> str:
         return Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
-    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """End it gracefully, by a signal; exit code and the rest of its output."""
-        self.signal(number)
+    def end(self, number: int | None = None) -> tuple[int, str]:
+        """End it gracefully, by SIGTERM or another signal; exit code and the rest of its output."""
+        self.signal(number or signal.SIGTERM)
         rest = self.process.stdout.read()
         return self.process.wait(), rest
 

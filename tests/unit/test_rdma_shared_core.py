@@ -8,11 +8,13 @@ from search_runs import system_of
 
 from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
-from riftsim.computenode.drivers.sim import SimulatedCluster
+from riftsim.computenode.drivers.compiled import python_policy
+from riftsim.computenode.drivers.sim import SimulatedCluster, run_simulated
 from riftsim.computenode.engine import CpuBudget
 from riftsim.constants import Constant
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
+from riftsim.kernels import engine_trace as trace
 from riftsim.rdma.calibrated import replaced, write_profile
 from riftsim.rdma.profiles import load_profile, make_profile
 
@@ -57,10 +59,15 @@ def test_a_contradictory_profile_is_not_written(tmp_path):
 def test_the_budget_of_one_core_keeps_the_queries_in_flight():
     budget = CpuBudget(threads=4, workers=2, queries_per_thread=3).on_one_core()
     assert (budget.main_threads, budget.queries_per_thread, budget.workers, budget.dynamic) == (1, 6, 1, True)
+    assert budget.workers_first
+    assert not CpuBudget(threads=4).on_one_core().workers_first
 
 
-@pytest.mark.parametrize("name", ["remote", "async", "riftann"])
-def test_nothing_overlaps_on_one_core(photos, name):
+LOAD = {"queries": 8, "warmup": 1, "measured": 8, "concurrency": 1}
+
+
+def one_core(photos, name):
+    """A system, and the cluster with one core that it runs on."""
     profile = make_profile(file_of(qp_service_ns=40_000))
     system = system_of(name, photos)
     cluster = SimulatedCluster(
@@ -72,11 +79,33 @@ def test_nothing_overlaps_on_one_core(photos, name):
         memory_nodes=1,
     )
     cluster = replace(cluster, **system.cluster_changes)
-    cluster = replace(cluster, budget=cluster.budget.on_one_core())
-    run, _ = run_both(cluster, replace(system, cluster_changes={}), queries=8, warmup=1, measured=8, concurrency=1)
+    return replace(system, cluster_changes={}), replace(cluster, budget=cluster.budget.on_one_core())
+
+
+@pytest.mark.parametrize("name", ["remote", "async"])
+def test_nothing_overlaps_on_one_core(photos, name):
+    system, cluster = one_core(photos, name)
+    run, _ = run_both(cluster, system, **LOAD)
     for query in run.runs:
         assert query.posting_ps >= 40_000_000
-        # Workers take the core in turns with the main thread; without them it never waits.
-        if not cluster.budget.workers:
-            busy_ps = query.evaluation_ps + query.posting_ps + query.polling_ps
-            assert (busy_ps, sum(query.waited_ps)) == (query.end_ps - query.start_ps, 0)
+        busy_ps = query.evaluation_ps + query.posting_ps + query.polling_ps
+        assert (busy_ps, sum(query.waited_ps)) == (query.end_ps - query.start_ps, 0)
+
+
+def test_a_worker_takes_the_core_before_the_main_thread_goes_on(photos):
+    """As threads do that are woken on the processor of their waker; live RiftANN then reads what it reads here."""
+    system, cluster = one_core(photos, "riftann")
+    rows = run_simulated(cluster, system.new_program, traced=range(1, 9), **LOAD).trace
+    steps = rows[rows[:, 0] == trace.STEP]
+    queued = {(query, task): at for _, query, task, at, *_ in rows[rows[:, 0] == trace.QUEUED].tolist()}
+    taken = rows[rows[:, 0] == trace.RUN_BY_WORKER].tolist()
+    assert len(taken) == len(queued) > 100
+    for _, query, task, at, *_ in taken:
+        since = queued[query, task]
+        between = (steps[:, 1] == query) & (steps[:, 3] > since) & (steps[:, 3] < at)
+        assert not between.any()
+
+
+def test_the_compiled_engine_leaves_workers_on_one_core_to_the_other(photos):
+    system, cluster = one_core(photos, "riftann")
+    assert python_policy(cluster, system.new_program()) == "the turn of workers on a shared core"

@@ -41,6 +41,8 @@ def python_policy(cluster: SimulatedCluster, program: object) -> str | None:
     """Name what keeps a run from the compiled engine: a search, gate or controller in Python; None if nothing does."""
     if cluster.drive:
         return "the model of SSDs"
+    if cluster.budget.workers_first:
+        return "the turn of workers on a shared core"
     if not hasattr(program, "compiled_kind"):
         return f"the search {type(program).__name__}"
     if program.compiled_kind is None:
