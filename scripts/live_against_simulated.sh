@@ -20,7 +20,7 @@ in_the_guest="
 set -e
 $python -m riftsim calibrate --codes-mib 2 --samples 100 --out $folder/rxe.yaml
 $python -m riftsim memnode serve $experiment --listen 127.0.0.1:7471 \
-    --set load.concurrency=1 --set system.kind=remote_vamana >$folder/memnode.log &
+    --set load.concurrency=1 --set 'system={kind: remote_vamana}' >$folder/memnode.log &
 until grep -q listening $folder/memnode.log; do kill -0 \$! && sleep 0.2; done
 $python -m riftsim run $experiment --out $folder/runs --no-plots
 kill \$!
