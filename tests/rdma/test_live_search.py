@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import yaml
-from live_experiments import D_HNSW, SYSTEMS, config_of, experiment, run
+from live_experiments import D_HNSW, OTHER_INDEX, SYSTEMS, config_of, experiment, run
 from nodes import NodeProcess
 
 from riftsim.assembly.live import make_memory_node
@@ -157,7 +157,7 @@ def test_a_memory_node_killed_in_the_middle(tmp_path, system):
 
 
 def test_another_index_is_found_out_in_the_handshake():
-    other = experiment("remote_vamana", {"kind": "local"}, cluster=ONE, index={"kind": "vamana", "R": 16, "L": 33})
+    other = experiment("remote_vamana", {"kind": "local"}, cluster=ONE, index=OTHER_INDEX)
     with in_thread(other) as node:
         live = {"kind": "live", "memnodes": [node.address], **PATIENT}
         with pytest.raises(TransportError, match=rf"memory node {node.address} serves another index .*index_hash"):
