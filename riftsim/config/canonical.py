@@ -60,14 +60,19 @@ def _file_identity(name: str, folder: str) -> list:
     """Return the name without its folder and the content of a YAML file that is referred to by name or path."""
     path = Path(name) if looks_like_path(name) else BUNDLED / folder / f"{name}.yaml"
     try:
-        return [path.stem, _content(path, path.stat().st_mtime_ns)]
-    except (OSError, ConfigError):  # whoever opens the file for its purpose reports it
+        contents = _contents(path, path.stat().st_mtime_ns)
+    except OSError:  # whoever opens the file for its purpose reports it
         return [name]
+    return [path.stem, *contents] if contents else [name]
 
 
 @lru_cache(maxsize=64)
-def _content(path: Path, mtime_ns: int) -> Any:
-    return read(path)[0]
+def _contents(path: Path, mtime_ns: int) -> list:
+    """Return the content of a YAML file in a list, or an empty one if it cannot be read; a sweep asks once a point."""
+    try:
+        return [read(path)[0]]
+    except ConfigError:
+        return []
 
 
 def _large_file_identity(path: Path) -> list:

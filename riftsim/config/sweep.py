@@ -100,7 +100,8 @@ def _expand(document: Document, settings: list[tuple[KeyPath, Any, Origin]]) -> 
     axes: dict[str, list] = document.tree.get("sweep", {})
     _check_axes(axes, document)
     tree = {key: value for key, value in document.tree.items() if key != "sweep"}
-    single = Document(tree, document.origins, document.source)
+    origins = {path: where for path, where in document.origins.items() if path[0] != "sweep"}
+    single = Document(tree, origins, document.source)
     shorts = {key: _short_name(key, axes) for key in axes}
     points: dict[str, Point] = {}
     slugs: set[str] = set()
@@ -145,9 +146,12 @@ def _check_axes(axes: dict[str, list], document: Document) -> None:
             raise ConfigError(f"{where}: '{split_key(key)[0]}' cannot be swept; expected a key that changes the run")
         if not values:
             raise ConfigError(f"{where}: found an empty list, expected at least one value")
-        for position, value in enumerate(values):
-            if any(value == earlier and type(value) is type(earlier) for earlier in values[:position]):
+        seen = set()
+        for value in values:
+            identity = (type(value), repr(msgspec.to_builtins(value, order="sorted")))
+            if identity in seen:
                 raise ConfigError(f"{where}: found {show_value(value)} twice, expected each value once")
+            seen.add(identity)
         count *= len(values)
     if count > MAX_POINTS:
         raise ConfigError(f"{document.origin(('sweep',))}: $.sweep: {count} points, expected at most {MAX_POINTS}")

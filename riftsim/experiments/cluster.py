@@ -42,9 +42,13 @@ def cluster(address: str, folder: Path) -> Iterator[Callable[..., Iterator[tuple
     """
     try:
         from distributed import Client
+        from distributed.comm import parse_address, parse_host_port
     except ImportError:
         raise ClusterError("--dask: the package distributed is missing; pip install 'riftsim[dask]'") from None
     try:
+        protocol, place = parse_address(address)
+        if protocol == "tcp":
+            parse_host_port(place)  # a client of what is no address complains once more when the process ends
         client = Client(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(f"--dask {address}: no scheduler answers ({error}); expected tcp://HOST:PORT") from None

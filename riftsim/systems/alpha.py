@@ -37,7 +37,9 @@ class Ratios:
         """Smallest observed ratio that covers at least ``1 - delta``, at least 1."""
         if not len(self.ratios):
             raise ConfigError(
-                "alpha cannot be calibrated: no calibration query discovered a true neighbour; raise calibration_L"
+                f"system.verification.alpha: cannot be calibrated: of {self.asked} true neighbours the calibration "
+                f"queries found {self.zero}, all at distance 0, which has no ratio; give alpha a value, or raise "
+                "calibration_L"
             )
         ordered = np.sort(self.ratios)
         covered = min(len(ordered), int(np.ceil((1.0 - delta) * len(ordered))))

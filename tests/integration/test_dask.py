@@ -1,5 +1,6 @@
 """Sweeps on a real Dask cluster of two worker processes on this machine, one of which is killed in the middle."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -113,3 +114,12 @@ def test_an_address_where_nothing_answers(tmp_path, monkeypatch):
     plan = load_experiment({"name": "test", "dataset": {"name": "d"}})
     with pytest.raises(ClusterError, match=r"--dask tcp://127\.0\.0\.1:9: no scheduler answers"):
         run_experiment(plan, out=tmp_path, dask="tcp://127.0.0.1:9", engine=FAKE)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "", "tcp://host", "what://host:1"])
+def test_what_is_no_address(tmp_path, address, capfd):
+    plan = load_experiment({"name": "test", "dataset": {"name": "d"}})
+    with pytest.raises(ClusterError, match=rf"--dask {address}: no scheduler answers .*; expected tcp://HOST:PORT"):
+        run_experiment(plan, out=tmp_path, dask=address, engine=FAKE)
+    gc.collect()
+    assert "Traceback" not in capfd.readouterr().err

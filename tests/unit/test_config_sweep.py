@@ -1,5 +1,6 @@
 """Sweeps: the grid, the names of its points, and settings that end an axis."""
 
+import functools
 import itertools
 import re
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from riftsim.config import canonical
 from riftsim.config.sweep import load_experiment
 from riftsim.errors import ConfigError
 
@@ -121,3 +123,34 @@ def test_a_wrong_axis_names_its_place(axes, message):
 def test_one_and_true_are_different_values_of_an_axis():
     with pytest.raises(ConfigError, match="found True, expected int"):
         sweep({"seed": [1, True]})
+
+
+def test_a_long_sweep_reads_each_file_once(monkeypatch):
+    asked = []
+
+    def read(path):
+        asked.append(path.name)
+        raise ConfigError("not to be read")
+
+    monkeypatch.setattr(canonical, "read", read)
+    monkeypatch.setattr(canonical, "_contents", functools.lru_cache(canonical._contents.__wrapped__))
+    points = sweep({"seed": list(range(200))}, dataset={"name": "sift-photos-10k"})
+    assert len(points) == 200
+    assert sorted(asked) == ["connectx5-100g.yaml", "sift-photos-10k.yaml"]
+
+
+def test_a_point_of_a_long_sweep_that_is_wrong_names_its_line(tmp_path):
+    path = tmp_path / "long.yaml"
+    lines = [f"    - {value}" for value in [*range(4, 203), -1]]
+    path.write_text("\n".join(["name: e", "dataset: {name: d}", "sweep:", "  search.L:", *lines]))
+    with pytest.raises(ConfigError, match=r"long\.yaml:204: \$\.sweep\[\"search\.L\"\]\[199\]: .*found -1"):
+        load_experiment(path, {"search.k": 1})
+
+
+@pytest.mark.parametrize(
+    "twice", [3, 1.5, "a", {"kind": "riftann", "window": 4}, {"window": 4, "kind": "riftann"}, None]
+)
+def test_the_same_value_twice_is_refused_and_only_that(twice):
+    axes = {"system": [{"kind": "riftann", "window": 4}, 3, True, 3.0, 1, 1.5, "a", "3", None, twice]}
+    with pytest.raises(ConfigError, match=r"found .* twice, expected each value once"):
+        sweep(axes)
