@@ -127,6 +127,7 @@ class ArtifactStore:
                     "arrays": entries,
                     "facts": json.loads(canonical_json(artifact.facts)),
                 }
+                manifest["seal"] = _seal(manifest)
                 with (partial / "manifest.json").open("w") as file:
                     json.dump(manifest, file, indent=1)
                     _sync(file)
@@ -190,6 +191,11 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _seal(manifest: dict[str, Any]) -> str:
+    """SHA-256 of a manifest without its seal."""
+    return hashlib.sha256(canonical_json({**manifest, "seal": None}).encode()).hexdigest()
+
+
 def _damaged(path: Path, folder: Path, found: str) -> IndexFileError:
     return IndexFileError(f"{path}: damaged cache entry: {found}; remove the folder {folder} to have it made anew")
 
@@ -200,6 +206,8 @@ def _read(folder: Path, kind: str, recipe: dict[str, Any]) -> Artifact:
         manifest = json.loads(path.read_bytes())
         stored = (manifest["format"], manifest["kind"], canonical_json(manifest["recipe"]))
         entries, facts = dict(manifest["arrays"]), dict(manifest["facts"])
+        if manifest.get("seal", _seal(manifest)) != _seal(manifest):  # those of earlier versions have none
+            raise ValueError
     except OSError as error:
         raise _damaged(path, folder, f"the manifest cannot be read ({error.strerror})") from error
     except (ValueError, KeyError, TypeError) as error:

@@ -84,6 +84,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
+    from riftsim.experiments.runner import require_writable_file
+
+    require_writable_file(options.out)
     if options.ssd:
         from riftsim.cli.drive import calibrate_drive
 

@@ -288,3 +288,16 @@ def require_writable(folder: Path, free_bytes: Callable[[Path], Any] = shutil.di
         raise ResultsError(
             f"{folder}: found {format_bytes(free)} of free space, expected at least {format_bytes(_MIN_FREE_BYTES)}"
         )
+
+
+def require_writable_file(path: Path) -> None:
+    """Refuse the place of a file that cannot be written, before what goes into it is measured; make nothing.
+
+    Raises
+    ------
+    ResultsError
+        Names the folder and the reason.
+    """
+    if path.is_dir():
+        raise ResultsError(f"{path}: found a folder, expected the name of a file (--out FILE)")
+    require_writable(next(folder for folder in path.absolute().parents if folder.exists()))

@@ -88,13 +88,40 @@ def _lie_about_shape(folder):
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["arrays"]["rows"]["shape"] = [4, 3]
+    del manifest["seal"]
     path.write_text(json.dumps(manifest))
     return folder / "rows.npy"
 
 
+def _lose_a_fact(folder):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["facts"] = {}
+    path.write_text(json.dumps(manifest))
+    return path
+
+
+def _forget_an_array(folder):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["arrays"]["rows"]
+    path.write_text(json.dumps(manifest))
+    return path
+
+
 @pytest.mark.parametrize(
     "damage",
-    [_truncate, _flip, _lose_array, _lose_manifest, _break_manifest, _swap_manifest, _lie_about_shape],
+    [
+        _truncate,
+        _flip,
+        _lose_array,
+        _lose_manifest,
+        _break_manifest,
+        _swap_manifest,
+        _lie_about_shape,
+        _lose_a_fact,
+        _forget_an_array,
+    ],
 )
 def test_damage_is_refused_and_says_what_to_remove(tmp_path, damage):
     store = ArtifactStore(tmp_path)
@@ -105,6 +132,16 @@ def test_damage_is_refused_and_says_what_to_remove(tmp_path, damage):
         store.get_or_make("graph", RECIPE, _must_not_make)
     assert str(path) in str(refused.value)
     assert f"remove the folder {folder}" in str(refused.value)
+
+
+def test_an_entry_of_an_earlier_version_has_no_seal(tmp_path):
+    store = ArtifactStore(tmp_path)
+    store.get_or_make("graph", RECIPE, _make)
+    path = store.folder("graph", RECIPE) / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["seal"]
+    path.write_text(json.dumps(manifest))
+    assert store.get_or_make("graph", RECIPE, _must_not_make).facts["cached"]
 
 
 def test_failed_make_leaves_nothing_and_can_be_repeated(tmp_path):

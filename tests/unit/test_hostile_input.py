@@ -227,6 +227,23 @@ def test_a_folder_of_data_that_is_not_there(command, tmp_path, capsys):
     assert "typo', expected a folder that is there" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("what", [["--no-cpu"], ["--ssd", "drive"], ["--perftest", "nothing"]])
+def test_a_profile_that_could_not_be_written_is_not_measured_first(what, tmp_path, capsys, monkeypatch):
+    from riftsim.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    for out, message in (
+        ("file/p.yaml", "file: results cannot be written: File exists"),
+        ("folder", "folder: found a folder, expected the name of a file"),
+    ):
+        assert main(["calibrate", *what, "--out", out]) == 2
+        assert message in capsys.readouterr().err
+    main(["calibrate", *what, "--out", "new/p.yaml"])  # fails for what is to be measured
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
 def test_a_folder_of_notes_that_is_not_there(tmp_path, capsys):
     from riftsim.cli import main
 
