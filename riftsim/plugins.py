@@ -63,13 +63,15 @@ def load(kind: str, name: str) -> Any:
     return found
 
 
-def make(kind: str, name: str, options: dict[str, Any], expected: type | None = None) -> Any:
+def make(kind: str, name: str, options: dict[str, Any], expected: type | None = None, *given: Any) -> Any:
     """Import a plug-in and call it with its options.
 
     Parameters
     ----------
     options : dict
         Keyword arguments from the experiment file.
+    *given : object
+        What it is called with before them.
     expected : type, optional
         What the call must return; a runtime-checkable protocol will do.
 
@@ -80,7 +82,7 @@ def make(kind: str, name: str, options: dict[str, Any], expected: type | None = 
     """
     factory = load(kind, name)
     try:
-        made = factory(**options)
+        made = factory(*given, **options)
     except TypeError as error:
         raise PluginError(f"{kind} plug-in '{name}': options {sorted(options)}: {error}") from error
     if expected is not None and not isinstance(made, expected):

@@ -190,12 +190,9 @@ def build_system(config: ExperimentConfig, context: SystemContext) -> System:
     """Build the configured system, built in or a plug-in."""
     asked = config.system
     if isinstance(asked, PluginConfig):
-        builder = plugins.load("system", asked.name)
-        settings = dict(asked.options)
-    else:
-        settings = msgspec.to_builtins(asked)
-        builder = _SYSTEMS[settings.pop("kind")]
-    return builder(context, **settings)
+        return plugins.make("system", asked.name, asked.options, System, context)
+    settings = msgspec.to_builtins(asked)
+    return _SYSTEMS[settings.pop("kind")](context, **settings)
 
 
 def charge_memory(config: ExperimentConfig, index: SearchIndex, region: Region, system: System) -> MemoryBudget:

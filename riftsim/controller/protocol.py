@@ -1,6 +1,6 @@
 """What a controller sees and sets."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class ControlView(NamedTuple):
@@ -25,6 +25,7 @@ class SetPoint(NamedTuple):
     window: int
 
 
+@runtime_checkable
 class Controller(Protocol):
     """A policy of pipeline balancing; a plug-in ``controller:NAME`` provides a class of this form."""
 

@@ -5,6 +5,7 @@ The three parts are settings of one search: which exact vectors are read (``veri
 load (``balancing``). Each ablation of the paper's evaluation is one of these settings changed.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from riftsim import plugins
@@ -12,6 +13,7 @@ from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.engine import CpuBudget
 from riftsim.controller.defer_ratio import DeferRatio
 from riftsim.controller.fixed import Fixed
+from riftsim.controller.protocol import Controller
 from riftsim.kernels import gate as gates
 from riftsim.kernels import query as q
 from riftsim.search.eager import EagerRules, EagerSearch
@@ -109,7 +111,7 @@ def _gate(settings: dict[str, Any]) -> tuple[int, int, float, int, Any]:
         return gates.GATE_UNGATED, 0, 0.0, 1, None
     if kind == "oracle":
         return gates.GATE_ORACLE, settings["epsilon"], 0.0, 1, None
-    policy = plugins.make("gate", settings["name"], settings["options"])
+    policy = plugins.make("gate", settings["name"], settings["options"], Callable)
     return gates.GATE_EXTERNAL, 0, 0.0, 64, policy
 
 
@@ -128,5 +130,5 @@ def _balancing(settings: dict[str, Any]) -> tuple[Any, int, bool, int]:
             max_window=settings["max_window"],
         )
         return controller, settings["interval"], settings["counted"] == "query", settings["max_window"]
-    controller = plugins.make("controller", settings["name"], settings["options"])
+    controller = plugins.make("controller", settings["name"], settings["options"], Controller)
     return controller, 32, False, 32

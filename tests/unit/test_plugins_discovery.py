@@ -1,11 +1,13 @@
 """Plug-ins: found lazily, and every way in which one can be wrong has its message."""
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from riftsim import plugins
+from riftsim.controller.protocol import Controller
 from riftsim.errors import PluginError
 from riftsim.testing import check_placement
 
@@ -79,6 +81,41 @@ def test_a_product_of_another_type(announce):
     announce("typed", {"placement:typed": "typed_plugin:Placed"}, typed_plugin=GOOD)
     with pytest.raises(PluginError, match="made a Placed, expected what dict describes"):
         plugins.make("placement", "typed", {}, dict)
+
+
+@pytest.mark.parametrize(
+    ("block", "entry", "message"),
+    [
+        ({"kind": "plugin", "name": "bad"}, "system:bad", "made a NoneType, expected what System describes"),
+        ({"kind": "plugin", "name": "bad", "options": {"x": 1}}, "system:bad", r"options \['x'\]: .* 'x'"),
+        (
+            {"kind": "riftann", "gate": {"kind": "plugin", "name": "bad"}},
+            "gate:bad",
+            r"gate plug-in 'bad': options \[\]: .*missing 1 required positional argument",
+        ),
+        (
+            {"kind": "riftann", "balancing": {"kind": "plugin", "name": "bad"}},
+            "controller:bad",
+            r"controller plug-in 'bad': options \[\]: .*missing 1 required positional argument",
+        ),
+    ],
+)
+def test_a_plug_in_of_another_form_is_named(announce, block, entry, message):
+    from riftsim.assembly import run_point
+    from riftsim.config.sweep import load_experiment
+
+    announce("bad", {entry: "bad_plugin:build"}, bad_plugin="def build(context): return None\n")
+    small = {"name": "sift-photos-10k", "n": 300, "queries": 2}
+    plan = {"name": "e", "dataset": small, "index": {"kind": "vamana", "R": 8, "L": 16}, "system": block}
+    with pytest.raises(PluginError, match=message):
+        run_point(load_experiment(plan).points[0].config)
+
+
+@pytest.mark.parametrize("expected", [Controller, Callable])
+def test_a_policy_that_is_none(announce, expected):
+    announce("none", {"gate:none": "none_plugin:build"}, none_plugin="def build(): return 3\n")
+    with pytest.raises(PluginError, match=f"made a int, expected what {expected.__name__} describes"):
+        plugins.make("gate", "none", {}, expected)
 
 
 class TestPlacementContract:
