@@ -48,9 +48,11 @@ test-all: $(STAMP)
 # Without an RDMA device the tests marked rdma are skipped above, with the reason; here they must run.
 test-rdma: $(STAMP)
 	scripts/test_rdma.sh $(BIN)/python -m "rdma and not slow and not soak"
+	$(BIN)/python -m pytest -m vm tests/vm
 
 test-rdma-all: $(STAMP)
 	RIFTSIM_RDMA_LIMIT=$${RIFTSIM_RDMA_LIMIT:-3600} scripts/test_rdma.sh $(BIN)/python -m rdma
+	$(BIN)/python -m pytest -m vm tests/vm
 
 smoke: $(STAMP)
 	$(BIN)/riftsim reproduce --smoke --jobs $(JOBS) --out results/smoke
