@@ -240,7 +240,8 @@ def test_a_profile_that_could_not_be_written_is_not_measured_first(what, tmp_pat
     ):
         assert main(["calibrate", *what, "--out", out]) == 2
         assert message in capsys.readouterr().err
-    main(["calibrate", *what, "--out", "new/p.yaml"])  # fails for what is to be measured
+    if what != ["--no-cpu"]:  # a device is looked for with a library that other tests do without
+        assert main(["calibrate", *what, "--out", "new/p.yaml"]) == 2, "there is nothing to be measured"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
