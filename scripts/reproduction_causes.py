@@ -57,6 +57,8 @@ class Test:
         A line of an experiment file and what it is replaced by.
     level : mapping
         Fields of the level.
+    systems : mapping of kind to mapping
+        System in place of one of that kind.
     recall : float, optional
         In place of the recall that systems are matched by.
     """
@@ -70,11 +72,22 @@ class Test:
     L: int | None = None
     edit: tuple[str, str, str] | None = None
     level: Mapping[str, Any] = field(default_factory=dict)
+    systems: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     recall: float | None = None
 
 
 SHORT, LARGE_LIST = "searches are short: the list is small", "the list is far larger than recall needs"
 BEAM = ("beam_width: 4", "beam_width: 1")
+PIPELINED = {
+    "kind": "riftann",
+    "window": 4,
+    "workers": 0,
+    "gate": {"kind": "wait-all"},
+    "verification": {"kind": "expansion-only"},
+    "balancing": {"kind": "fixed"},
+}
+"""Reads of expanded nodes only, four in flight at any time; a list is evaluated before the next read is chosen."""
+
 TESTS = (
     Test("P19", 0, LARGE_LIST, "L = 13, where recall is 0.95", L=13),
     Test(
@@ -96,6 +109,8 @@ TESTS = (
     ),
     Test("C08", 0, "the burst stays below the knee", "burst at 1.05 of the closed loop", level={"burst_share": 1.05}),
     Test("C08", 0, SHORT, "L = 100", L=100),
+    Test("C08", 0, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
+    Test("M28", 0, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
     Test("M28", 0, "the burst stays below the knee", "burst at 1.05 of the closed loop", level={"burst_share": 1.05}),
     Test("S03", 0, "a doorbell per node is cheap", "doorbell x 4", constants={"cpu.doorbell_ns": 280}),
     Test("S03", 0, "polling is cheap", "poll and completion x 4", constants={"cpu.poll_ns": 120, "cpu.cqe_ns": 200}),
@@ -141,15 +156,16 @@ TESTS = (
     Test("P20", 0, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
     Test("P20", 1, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
     Test("P20", 1, "CPU work is cheap beside reads", "clock of 1 GHz", constants={"cpu.clock_ghz": 1.0}),
-    Test("P10", 0, "the codes' error makes alpha large", "codes of 40 bytes", settings={"codes.bytes": 40}),
+    Test("P10", 0, "the codes' error makes alpha large", "codes of 40 bytes", settings={"codes.bytes": 40}, L=13),
     Test("P10", 0, SHORT, "L = 100", L=100),
-    Test("P10", 1, "the codes' error makes alpha large", "codes of 40 bytes", settings={"codes.bytes": 48}),
     Test("P18", 0, SHORT, "L = 20", L=20),
     Test("G01", 0, SHORT, "L = 100", L=100),
     Test("G03", 0, SHORT, "L = 50", L=50),
     Test("D08", 0, SHORT, "at recall 0.999", recall=0.999),
     Test("D08", 0, "evaluations are cheap", "code distances x 4", constants={"cpu.compact_miss_ns": 120}),
     Test("G17", 0, "evaluations are cheap", "code distances x 4", constants={"cpu.compact_miss_ns": 120}),
+    Test("G17", 0, "reads are short: 3.3 us loaded", "propagation x 5: 4.5 us", constants={"link.propagation_ns": 750}),
+    Test("D08", 0, "reads are short: 3.3 us loaded", "propagation x 5: 4.5 us", constants={"link.propagation_ns": 750}),
     Test("G17", 0, "main threads help with evaluations", "they do not", settings={"system.main_threads_help": False}),
     Test(
         "M14",
@@ -168,12 +184,35 @@ TESTS = (
     Test(
         "M14",
         0,
+        "a round of reads ends before the next begins",
+        "the next read begins when one is done",
+        systems={"async_vamana": PIPELINED},
+    ),
+    Test(
+        "M14",
+        0,
+        "rounds, and reads that are short beside the CPU work",
+        "the next read begins when one is done, and propagation x 10",
+        systems={"async_vamana": PIPELINED},
+        constants={"link.propagation_ns": 1500},
+    ),
+    Test(
+        "M14",
+        0,
         "scalar codes cost as much per byte as table look-ups",
         "per byte as exact distances",
         constants={"cpu.compact_distance_per_byte_ns": 0.038},
     ),
     Test(
         "M27", 0, "tables weigh in short searches", "table entries for nothing", constants={"cpu.table_entry_ns": 1e-3}
+    ),
+    Test(
+        "P10",
+        0,
+        "the list is small, and the codes' error makes alpha large",
+        "L = 100 and codes of 40 bytes",
+        settings={"codes.bytes": 40},
+        L=100,
     ),
     Test("M12", 0, SHORT, "at recall 0.999", recall=0.999),
     Test("S05", 0, "the one port is near its limit", "link of 400 Gb/s", constants={"link.rate_gbps": 400}),
@@ -200,6 +239,9 @@ class _Changed(Lab):
     def runs(self, experiment, dataset, *, file="experiment.yaml", **settings):
         """Return runs with the test's settings, which win over all others."""
         changed = {key.replace(".", "__"): value for key, value in self._test.settings.items()}
+        kind = settings.get("system", {}).get("kind")
+        if kind in self._test.systems:
+            changed["system"] = dict(self._test.systems[kind])
         return super().runs(experiment, dataset, file=file, **{**settings, **changed})
 
     def point(self, dataset, name):

@@ -30,7 +30,7 @@ SYSTEM_NAMES = {
     "pipeann": "PipeANN",
 }
 MATCHED_RECALL = 0.95
-_NOT_SERIES = ("search.L", "system.kind", "system.name", "driver.engine")
+_NOT_SERIES = ("search.L", "system.kind", "system.name", "driver.engine", "measured_queries")
 
 _PARAMETER_NAMES = {
     "system.beam_width": "W",

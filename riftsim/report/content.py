@@ -169,11 +169,12 @@ def _drawn(runs: RunSet, name: str) -> list[Figure]:
     """Draw the figures that an experiment's configuration asks for."""
     plots = runs.runs[0].config.get("plots") or []
     with tempfile.TemporaryDirectory() as folder:
-        written = make_figures(runs, plots, folder, formats=("svg", "png"))
-        bases = dict.fromkeys(
-            path.with_name(path.name.removesuffix(".svg")) for path in written if path.suffix == ".svg"
-        )
-        drawn = [_figure(base, [".svg", ".png"], name) for base in bases]
+        written = [path for path in make_figures(runs, plots, folder, formats=["svg"]) if path.suffix == ".svg"]
+        endings = [".svg"]
+        if any(path.stat().st_size > _LARGEST_SVG_BYTES for path in written):
+            make_figures(runs, plots, folder, formats=["png"])
+            endings.append(".png")
+        drawn = [_figure(path.with_name(path.name.removesuffix(".svg")), endings, name) for path in written]
     return [
         figure for figure in drawn if len(figure.rows) > 1
     ]  # one without numbers says that there is nothing to draw
