@@ -14,7 +14,7 @@ from riftsim.kernels.handles import index_handle, state_handle
 from riftsim.kernels.query import QueryState
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.search.messages import Answer, ReadRequest, Step, Work
-from riftsim.search.state import grown, new_state, state_bytes
+from riftsim.search.state import grown, laid_out, new_state, state_bytes
 
 FillTable = Callable[[np.ndarray, np.ndarray], None]
 """Fill the distance table (float32, second argument) of one query (first argument)."""
@@ -160,6 +160,10 @@ class GraphSearch:
         self._landing = first_bytes, slot_bytes, within
         self._index = self._index._replace(region=buffer)
         self._index_handle = index_handle(self._index)
+
+    def move_state(self, memory: np.ndarray) -> None:
+        """Move the state into one piece of memory (uint8); see ``search.state.laid_out``."""
+        self._set_state(laid_out(self._state, memory))
 
     def grow(self, demand: int) -> None:
         """Give the state the room that a kernel asked for."""

@@ -5,6 +5,8 @@ import numpy as np
 from riftsim.kernels import query as q
 from riftsim.kernels.query import QueryState
 
+CACHE_LINE_BYTES = 64
+
 
 def _power_of_two(at_least: int) -> int:
     return 1 << max(0, at_least - 1).bit_length()
@@ -124,3 +126,29 @@ def grown(state: QueryState, demand: int) -> QueryState:
 def state_bytes(state: QueryState) -> int:
     """Bytes that one query's state takes at the compute node."""
     return sum(array.nbytes for array in state)
+
+
+def laid_out_bytes(state: QueryState) -> int:
+    """Bytes that ``laid_out`` needs."""
+    return sum(_whole_lines(array.nbytes) for array in state)
+
+
+def laid_out(state: QueryState, memory: np.ndarray) -> QueryState:
+    """Move a state into one piece of memory, each array on cache lines of its own.
+
+    Parameters
+    ----------
+    memory : uint8 (laid_out_bytes(state),)
+        Begins at a cache line; the state keeps it alive.
+    """
+    arrays, at = [], 0
+    for array in state:
+        moved = memory[at : at + array.nbytes].view(array.dtype).reshape(array.shape)
+        moved[...] = array
+        arrays.append(moved)
+        at += _whole_lines(array.nbytes)
+    return QueryState(*arrays)
+
+
+def _whole_lines(size_bytes: int) -> int:
+    return -(-size_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riftsim.computenode.drivers.state_blocks import StateBlocks
 from riftsim.kernels import query as q
 from riftsim.kernels.candidates import pack
 from riftsim.kernels.pool import next_task
 from riftsim.kernels.verification import may_matter
-from riftsim.search.state import grown, new_state, state_bytes
+from riftsim.search.state import CACHE_LINE_BYTES, grown, laid_out, laid_out_bytes, new_state, state_bytes
 
 
 def a_state(**changes):
@@ -68,6 +69,28 @@ def test_the_heap_is_heapq(actions):
         if theirs:
             assert ours[0] == theirs[0]
             assert sorted(ours[: len(theirs)].tolist()) == sorted(theirs)
+
+
+# ---- memory
+
+
+def test_states_lie_beside_each_other_and_keep_their_contents():
+    blocks, rng = StateBlocks(), np.random.default_rng(0)
+    before, after = [], []
+    for _ in range(3):
+        state = a_state()
+        for array in state:
+            array[...] = rng.integers(0, 100, array.shape)
+        before.append([array.copy() for array in state])
+        after.append(laid_out(state, blocks.take(laid_out_bytes(state))))
+    for kept, state in zip(before, after, strict=True):
+        for was, array in zip(kept, state, strict=True):
+            assert array.dtype == was.dtype
+            assert array.flags.c_contiguous
+            assert array.ctypes.data % CACHE_LINE_BYTES == 0
+            np.testing.assert_array_equal(array, was)
+    first, second = after[0].numbers.ctypes.data, after[1].numbers.ctypes.data
+    assert second - first == laid_out_bytes(after[0])
 
 
 # ---- growth

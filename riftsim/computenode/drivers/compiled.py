@@ -12,6 +12,7 @@ import numpy as np
 from riftsim.calendar import EventKind
 from riftsim.computenode.drivers import compiled_tables as tables_of
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, outcome_of
+from riftsim.computenode.drivers.state_blocks import StateBlocks
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.sampler import columns_of
 from riftsim.controller.defer_ratio import DeferRatio
@@ -22,6 +23,7 @@ from riftsim.kernels import engine_tables as t
 from riftsim.kernels import query as q
 from riftsim.kernels.engine_admission import begin_load
 from riftsim.search.messages import Answer, Blocked
+from riftsim.search.state import laid_out_bytes
 
 
 class CompiledProgram(Protocol):
@@ -32,6 +34,9 @@ class CompiledProgram(Protocol):
 
     def prepare(self, query_index: int) -> None:
         """Begin a query, without a decision."""
+
+    def move_state(self, memory: np.ndarray) -> None:
+        """Move the state into one piece of memory."""
 
     def answer(self) -> Answer:
         """Return the results of the query that has ended."""
@@ -133,6 +138,7 @@ class _Engine:
         self._new_program = new_program
         self._spare = [program]
         self._programs: list[CompiledProgram] = []
+        self._blocks = StateBlocks()
         self._log = event_log
         self._trace: list[np.ndarray] | None = [] if traced else None
         self._measured = measured
@@ -205,7 +211,10 @@ class _Engine:
 
     def _prepare(self, slot: int, query: int) -> None:
         while len(self._programs) <= slot:
-            self._programs.append(self._spare.pop() if self._spare else self._new_program())
+            program = self._spare.pop() if self._spare else self._new_program()
+            if self._reads:
+                program.move_state(self._blocks.take(laid_out_bytes(program.state)))
+            self._programs.append(program)
         program = self._programs[slot]
         program.prepare(query)
         self._show(slot)
