@@ -14,12 +14,12 @@ from statistics import median
 import numpy as np
 from _libraries import LIBRARIES, cpu_seconds, read_set, recall
 
-__all__ = ["cpu_seconds", "median", "options", "read_set", "recall", "run_job", "save", "set_folder", "show"]
+__all__ = ["cpu_seconds", "median", "options", "read_set", "recall", "run_jobs", "save", "set_folder", "show"]
 
 # Each pins the threads of one kind of runtime; the libraries are told their number as well.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-NOT_FACTS = ("json", "peer", "data_dir", "keep", "plot")
+NOT_FACTS = ("json", "peer", "data_dir", "folder", "keep", "plot")
 """Options that say where something lies."""
 
 
@@ -48,6 +48,22 @@ def interpreters(arguments):
             sys.exit(f"--peer {peer}: expected LIBRARY=PYTHON with one of {', '.join(LIBRARIES)} and its interpreter")
         found[name] = path
     return found
+
+
+def run_jobs(pythons, failed, make_job, threads):
+    """Answers by library of one turn; one that fails is reported, noted in ``failed``, and left out from then on."""
+    answers = {}
+    for name, python in pythons.items():
+        if name in failed:
+            continue
+        try:
+            answers[name] = run_job(python, make_job(name), threads)
+        except (subprocess.CalledProcessError, OSError) as error:
+            if name == "riftsim":
+                raise
+            failed[name] = str(error)
+            print(f"{name} failed and is left out: {error}", file=sys.stderr, flush=True)
+    return answers
 
 
 def run_job(python, job, threads):
@@ -100,8 +116,8 @@ def show(header, rows):
         print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
-def save(arguments, results, versions=None):
-    """Print threads and load, and write measurements, options, versions and machine as JSON."""
+def save(arguments, results, versions=None, failed=None):
+    """Print threads and load, and write measurements, options, versions, machine and what failed as JSON."""
     load = os.getloadavg()[0]
     print(f"\n{arguments.threads} thread(s); {load:.1f} processes were running or waiting in the last minute")
     if not arguments.json:
@@ -112,6 +128,7 @@ def save(arguments, results, versions=None):
         },
         "versions": {name: _version(name) for name in ("riftsim", "numpy", "numba", "simpy")} | (versions or {}),
         "options": {name: value for name, value in vars(arguments).items() if name not in NOT_FACTS},
+        "failed": failed or {},
         "results": results,
     }  # fmt: skip
     Path(arguments.json).parent.mkdir(parents=True, exist_ok=True)

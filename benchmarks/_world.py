@@ -40,13 +40,20 @@ class World:
             "concurrency": concurrency,
         }
         spent, outcome = cpu_seconds(lambda: engine(self.cluster, self.system.new_program, **load, **extra))
-        in_flight = concurrency * self.cluster.compute_nodes
-        return (len(outcome.runs) + 2 * in_flight) / spent, outcome  # the load ramps up before, and down after
+        return simulated_queries(outcome) / spent, outcome
 
     def search_alone(self, count):
         """Queries per CPU second of the search in local memory: same codes and list size, every read at once."""
         spent, _ = cpu_seconds(lambda: run_local(self.yardstick.new_program, np.arange(count) % self.queries))
         return count / spent
+
+
+def simulated_queries(outcome):
+    """Queries that a run has simulated, by their reads: the load ramps up before the measured ones, and goes on while
+    the last of them are under way."""
+    reads = sum(node["reads"] for node in outcome.facts["network"]["compute"])
+    names = ("reads_record", "reads_vector", "reads_adjacency")
+    return reads / np.mean([sum(run.answer.counts[name] for name in names) for run in outcome.runs])
 
 
 def world(data_dir, name, rows, *, list_size=LIST_SIZE, compute_nodes=1, queries_per_thread=1, queries=None) -> World:
@@ -65,6 +72,11 @@ def world(data_dir, name, rows, *, list_size=LIST_SIZE, compute_nodes=1, queries
     dataset = load_configured_dataset(config, data_dir, store)
     index = load_search_index(config, dataset, store)
     region = lay_out(config, index, store)
+    return world_of(config, dataset, index, region, store, compute_nodes, queries_per_thread)
+
+
+def world_of(config, dataset, index, region, store, compute_nodes, queries_per_thread) -> World:
+    """Set up a simulation on an index whose records are laid out."""
     context = search_context(config, dataset, index, region, store)
     system = build_system(config, context)
     remote = msgspec.structs.replace(config, system=msgspec.convert({"kind": "remote_vamana"}, type=_system_type()))

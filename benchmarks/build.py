@@ -8,22 +8,11 @@ compiled before. Vamana graphs have R and L as given and alpha 1.2; HNSW has M =
 
 import shutil
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 
-from _bench import interpreters, median, options, run_job, save, set_folder, show
+from _bench import interpreters, median, options, run_jobs, save, set_folder, show
 
 SEARCH_L = (10, 20, 40, 80, 160)
-
-
-def kept(keep, name):
-    """Folder for an index: a new one that lasts, or one that does not."""
-    if keep is None:
-        return tempfile.TemporaryDirectory()
-    folder = keep / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return nullcontext(str(folder))
 
 
 def main():
@@ -32,20 +21,26 @@ def main():
     parser.add_argument("--keep", type=Path, help="folder for the last build of each, for search.py")
     arguments = parser.parse_args()
     folder, pythons = set_folder(arguments), interpreters(arguments)
-    results, rows, versions = [], [], {}
+    results, rows, versions, failed = [], [], {}, {}
+    temporary = tempfile.TemporaryDirectory()
+    root = arguments.keep or Path(temporary.name)
     for point in arguments.points.split(","):
         R, L = map(int, point.split(":"))
-        runs = {name: [] for name in pythons}
-        for _ in range(arguments.repeats):
-            for name, python in pythons.items():
-                with kept(arguments.keep, name) as index:
-                    job = {
-                        "library": name, "build": True, "set": str(folder), "rows": arguments.rows, "folder": index,
-                        "R": R, "L": L, "threads": arguments.threads, "search_L": SEARCH_L,
-                    }  # fmt: skip
-                    runs[name].append(run_job(python, job, arguments.threads))
-        own = [run["build_cpu_s"] for run in runs["riftsim"]]
-        for name, each in runs.items():
+
+        def job(name, R=R, L=L):
+            shutil.rmtree(root / name, ignore_errors=True)
+            (root / name).mkdir(parents=True)
+            return {
+                "library": name, "build": True, "set": str(folder), "rows": arguments.rows, "folder": str(root / name),
+                "R": R, "L": L, "threads": arguments.threads, "search_L": SEARCH_L,
+            }  # fmt: skip
+
+        turns = [run_jobs(pythons, failed, job, arguments.threads) for _ in range(arguments.repeats)]
+        own = [turn["riftsim"]["build_cpu_s"] for turn in turns]
+        for name in pythons:
+            if name in failed:
+                continue
+            each = [turn[name] for turn in turns]
             seconds = [run["build_cpu_s"] for run in each]
             recalls = [median(run["curve"][at]["recall"] for run in each) for at in range(len(SEARCH_L))]
             memory = median(run["memory_mib"] - run["memory_before_mib"] for run in each)
@@ -65,7 +60,7 @@ def main():
                 }
             )
     show(("", "R", "L", "CPU s", "riftsim / it", "MiB more", *(f"L={L}" for L in SEARCH_L)), rows)
-    save(arguments, results, versions)
+    save(arguments, results, versions, failed)
 
 
 if __name__ == "__main__":

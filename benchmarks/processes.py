@@ -14,7 +14,7 @@ from _bench import median, options, save, set_folder, show
 
 def serve(arguments):
     """Simulate each time that a line comes in."""
-    from _world import world
+    from _world import simulated_queries, world
 
     from riftsim.computenode.drivers.compiled import run_compiled
 
@@ -22,8 +22,8 @@ def serve(arguments):
     simulated.simulate(run_compiled, 1, 1)
     print("ready", flush=True)
     for _ in sys.stdin:
-        simulated.simulate(run_compiled, arguments.queries, 32)
-        print("done", flush=True)
+        _, outcome = simulated.simulate(run_compiled, arguments.queries, 32)
+        print(simulated_queries(outcome), flush=True)
 
 
 def main():
@@ -46,9 +46,8 @@ def main():
             for worker in workers[:count]:
                 worker.stdin.write("\n")
                 worker.stdin.flush()
-            for worker in workers[:count]:
-                worker.stdout.readline()
-            runs.append(count * (arguments.queries + 64) / (time.perf_counter() - began))
+            queries = sum(float(worker.stdout.readline()) for worker in workers[:count])
+            runs.append(queries / (time.perf_counter() - began))
     for worker in workers:
         worker.communicate()
     ratios = [two / one for one, two in zip(rates[1], rates[2], strict=True)]

@@ -10,7 +10,7 @@ import math
 import tempfile
 from pathlib import Path
 
-from _bench import at_recall, interpreters, median, median_curve, options, run_job, save, set_folder, show
+from _bench import at_recall, interpreters, median, median_curve, options, run_jobs, save, set_folder, show
 
 SEARCH_L = (10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 50, 60, 80, 120)
 TARGETS = (0.90, 0.95, 0.99)
@@ -22,21 +22,23 @@ def main():
     parser.add_argument("--keep", type=Path, help="folder for the indices, to use them again")
     arguments = parser.parse_args()
     folder, pythons = set_folder(arguments), interpreters(arguments)
-    runs, versions = {name: [] for name in pythons}, {}
+    failed = {}
     with tempfile.TemporaryDirectory() as temporary:
         root = arguments.keep or Path(temporary)
-        for _ in range(arguments.repeats):
-            for name, python in pythons.items():
-                index = root / name
-                job = {
-                    "library": name, "build": not index.exists(), "set": str(folder), "rows": arguments.rows,
-                    "folder": str(index), "R": R, "L": L_BUILD, "threads": arguments.threads, "search_L": SEARCH_L,
-                }  # fmt: skip
-                index.mkdir(parents=True, exist_ok=True)
-                answer = run_job(python, job, arguments.threads)
-                runs[name].append(answer["curve"])
-                versions[name] = answer["version"]
+
+        def job(name):
+            index = root / name
+            index.mkdir(parents=True, exist_ok=True)
+            build = not any(index.iterdir())
+            return {
+                "library": name, "build": build, "set": str(folder), "rows": arguments.rows, "folder": str(index),
+                "R": R, "L": L_BUILD, "threads": arguments.threads, "search_L": SEARCH_L,
+            }  # fmt: skip
+
+        turns = [run_jobs(pythons, failed, job, arguments.threads) for _ in range(arguments.repeats)]
     rows, results = [], {}
+    versions = {name: turns[0][name]["version"] for name in pythons if name not in failed}
+    runs = {name: [turn[name]["curve"] for turn in turns] for name in versions}
     for name, curves in runs.items():
         curve, row = median_curve(curves), [name]
         results[name] = {"curve": curve, "at": {}}
@@ -51,7 +53,7 @@ def main():
                 results[name]["at"][str(target)] = {"qps": qps, "riftsim_over_it": ratio, "ratios": ratios}
         rows.append(row)
     show(("queries / CPU s", *(title for t in TARGETS for title in (f"recall {t}", "riftsim / it"))), rows)
-    save(arguments, results, versions)
+    save(arguments, results, versions, failed)
 
 
 if __name__ == "__main__":

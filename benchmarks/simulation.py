@@ -11,7 +11,7 @@ memory with the same codes and list size, every read at once: what the search al
 import numpy as np
 from _bench import cpu_seconds, median, options, save, set_folder, show
 from _idiomatic import IdiomaticCluster
-from _world import world
+from _world import simulated_queries, world
 
 from riftsim.computenode.drivers.compiled import run_compiled
 from riftsim.computenode.drivers.sim import run_simulated
@@ -39,7 +39,7 @@ def main():
     def compiled(**extra):
         nonlocal events, expansions
         rate, outcome = simulated.simulate(run_compiled, arguments.queries, concurrency, **extra)
-        events = outcome.facts["events"] / (arguments.queries + 2 * concurrency)
+        events = outcome.facts["events"] / simulated_queries(outcome)
         expansions = float(np.mean([run.answer.counts["expansions"] for run in outcome.runs]))
         return rate
 

@@ -10,7 +10,7 @@ from riftsim.files import atomic_write
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "benchmarks" / "measured"
 PAGE = ROOT / "docs" / "performance.md"
-BENCHMARKS = ("simulation", "growth", "startup", "processes", "search", "build")
+BENCHMARKS = ("simulation", "growth", "startup", "processes", "search", "build", "large")
 NOTES = ROOT / "benchmarks" / "where_time_goes.md"
 
 
@@ -74,6 +74,10 @@ def budgets(found):
         costs = [point["cost"] for point in points]
         ratio = max(costs) / min(costs)
         row(f"growth with {axis}", "1.3 x", f"{ratio:.2f} x", "met" if ratio <= 1.3 else "**missed**")
+    if "large" in found:
+        peak, goal = (found["large"]["results"][key] for key in ("peak_gib", "goal_gib"))
+        rows_of = f"{found['large']['options']['rows']:,} vectors"
+        row(f"peak memory with {rows_of}", f"{goal:.1f} GiB", f"{peak:.1f} GiB", "met" if peak < goal else "**missed**")
     return rows
 
 
@@ -140,6 +144,21 @@ def sections(found):
         lists = [f"recall@10, L={L}" for L in found["build"]["results"][0]["search_L"]]
         header = ["library", "version", "R", "L", "CPU s", "riftsim's over it", "MiB more", *lists]
         lines += ["## Building", "", *table(header, rows), ""]
+    if "large" in found:
+        options, results = found["large"]["options"], found["large"]["results"]
+        rows = [
+            [step["step"], number(step["cpu_s"]), f"{step['private_gib']:.2f}", f"{step['peak_gib']:.2f}"]
+            for step in results["steps"]
+        ]
+        lists = "drawn at random" if options["graph"] == "random" else f"of a Vamana graph (L={options['build_list']})"
+        lines += [
+            "## Ten million vectors", "",
+            f"{options['rows']:,} generated vectors of {options['dimension']} bytes, lists of {options['degree']} "
+            f"neighbours {lists}, vectors and records mapped from disk, {options['concurrency']} queries in flight at "
+            f"{number(results['qps'])} simulated queries per CPU second. Private memory is what was left after each "
+            "step; the peak counts pages of files as well, which the system may take back.", "",
+            *table(["step", "CPU s", "private GiB", "peak GiB so far"], rows), "",
+        ]  # fmt: skip
     return lines
 
 
@@ -150,6 +169,7 @@ def page() -> str:
     loads = [each["machine"]["load_average"] for each in found.values()]
     busy = max(loads) > machine["processors"]
     missing = [f"`{name}.py`" for name in BENCHMARKS if name not in found]
+    missing += [f"{library} in `{name}.py`" for name, each in found.items() for library in each.get("failed", ())]
     lines = [
         "# Performance", "",
         "Made by `scripts/update_performance_page.py` from `benchmarks/measured`, which `benchmarks/all.py` writes. "
