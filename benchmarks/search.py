@@ -2,8 +2,9 @@
 
     python benchmarks/search.py --data-dir DIR --peer diskannpy=PYTHON --peer svs=PYTHON --peer faiss=PYTHON
 
-Each searches the index that it built (R=64, L=100; HNSW M=32, efConstruction=100). Runs alternate; medians per list
-size L; between list sizes the logarithm of the throughput is interpolated over recall.
+Each searches the index that it built (R=64, L=100; HNSW M=32, efConstruction=100). Runs alternate; medians of three
+passes, then of the runs, per list size L; between list sizes the logarithm of the throughput is interpolated over
+recall.
 """
 
 import math
@@ -15,6 +16,8 @@ from _bench import at_recall, interpreters, median, median_curve, options, run_j
 SEARCH_L = (10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 50, 60, 80, 120)
 TARGETS = (0.90, 0.95, 0.99)
 R, L_BUILD = 64, 100
+PASSES = 3
+"""Over the list sizes in one process; one of them takes a tenth of a second, which any interruption shows in."""
 
 
 def main():
@@ -33,6 +36,7 @@ def main():
             return {
                 "library": name, "build": build, "set": str(folder), "rows": arguments.rows, "folder": str(index),
                 "R": R, "L": L_BUILD, "threads": arguments.threads, "search_L": SEARCH_L,
+                "passes": PASSES,
             }  # fmt: skip
 
         turns = [run_jobs(pythons, failed, job, arguments.threads) for _ in range(arguments.repeats)]

@@ -74,11 +74,13 @@ def hand_over(handle, slot):
     node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
     slots = t.grid(handle, t.POOL_SLOTS)[number]
     numbers = t.grid(handle, t.POOL_NUMBERS)[number]
+    tasks = state_of(t.grid(handle, t.HANDLES)[slot]).tasks
     tail = node[t.POOL_TAIL]
-    for i in range(query[t.S_HANDED_COUNT]):
+    for task in range(query[t.S_HANDED_FIRST], query[t.S_HANDED_FIRST] + query[t.S_HANDED_COUNT]):
+        row = tasks[task & (tasks.shape[0] - 1)]
         slots[tail] = slot
-        numbers[tail] = query[t.S_HANDED_FIRST] + i
-        trace.note(handle, trace.QUEUED, query[t.S_ORDINAL], numbers[tail], t.vector(handle, t.RUN)[t.NOW])
+        numbers[tail] = (row[q.TASK_STOP] - row[q.TASK_START]) << 32 | task
+        trace.note(handle, trace.QUEUED, query[t.S_ORDINAL], task, t.vector(handle, t.RUN)[t.NOW])
         tail += 1
     node[t.POOL_TAIL] = tail
     t.table(handle, t.THREADS, t.THREAD_COLUMNS)[query[t.S_THREAD], t.T_QUEUED] += query[t.S_HANDED_COUNT]
@@ -107,7 +109,7 @@ def has_room_for_tasks(handle, slot):
 
 @kernel
 def remove_task(handle, number, place):
-    """Take the task at a place of the pool's queue out of it; its slot and its number."""
+    """Take the task at a place of the pool's queue out of it; its slot, number and neighbours."""
     node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
     slots = t.grid(handle, t.POOL_SLOTS)[number]
     numbers = t.grid(handle, t.POOL_NUMBERS)[number]
@@ -119,15 +121,7 @@ def remove_task(handle, number, place):
     node[t.POOL_HEAD] = head + 1
     thread = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot, t.S_THREAD]
     t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_QUEUED] -= 1
-    return slot, task
-
-
-@kernel
-def task_length(handle, slot, task):
-    """Neighbours of a task that is not merged."""
-    tasks = state_of(t.grid(handle, t.HANDLES)[slot]).tasks
-    row = tasks[task & (tasks.shape[0] - 1)]
-    return row[q.TASK_STOP] - row[q.TASK_START]
+    return slot, task & 0xFFFFFFFF, task >> 32
 
 
 @kernel
@@ -147,12 +141,15 @@ def _wake_helpers(handle, number):
     There are few, if any, but with many queries in flight thousands of tasks, so they are counted first.
     """
     per_node = t.vector(handle, t.SETTINGS)[t.THREADS_PER_NODE]
+    node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
+    if node[t.BUSY_THREADS] + node[t.CORELESS_COUNT] == per_node:
+        return
     threads = t.table(handle, t.THREADS, t.THREAD_COLUMNS)
     idle = 0
     for thread in range(number * per_node, (number + 1) * per_node):
         idle += (threads[thread, t.T_BUSY] == 0) & (threads[thread, t.T_QUEUED] > 0)
     slots = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)
-    place = t.table(handle, t.NODES, t.NODE_COLUMNS)[number, t.POOL_HEAD]
+    place = node[t.POOL_HEAD]
     while idle > 0:
         thread = slots[t.grid(handle, t.POOL_SLOTS)[number, place], t.S_THREAD]
         if not threads[thread, t.T_BUSY]:
@@ -174,10 +171,9 @@ def _start_tasks(handle, number):
         at = next_task(queued[node[t.POOL_HEAD] : node[t.POOL_TAIL]], running, allowance)
         if at < 0:
             return
-        slot, task = remove_task(handle, number, node[t.POOL_HEAD] + at)
+        slot, task, length = remove_task(handle, number, node[t.POOL_HEAD] + at)
         node[t.POOL_BUSY] += 1
         running[slot] += 1
-        length = task_length(handle, slot, task)
         took = settings[t.HAND_BACK_PS] + prices.contended_ps(
             length * settings[t.COMPACT_PS],
             settings[t.CONTENTION_PERMILLE],

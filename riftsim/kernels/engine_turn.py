@@ -10,7 +10,7 @@ from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.eager import merge_tasks, next_chain
-from riftsim.kernels.engine_cores import busy_cores, core_released, next_turn, note_evaluated, remove_task, task_length
+from riftsim.kernels.engine_cores import busy_cores, core_released, next_turn, note_evaluated, remove_task
 from riftsim.kernels.engine_outcome import carry_out
 from riftsim.kernels.handles import index_of, state_of
 from riftsim.kernels.rounds import next_round, take_in
@@ -163,8 +163,7 @@ def _evaluate(handle, thread, number, place):
     """Evaluate a task on the main thread; it is merged at the next poll. When the thread is done with it, ps."""
     settings = t.vector(handle, t.SETTINGS)
     now = t.vector(handle, t.RUN)[t.NOW]
-    slot, task = remove_task(handle, number, place)
-    length = task_length(handle, slot, task)
+    slot, task, length = remove_task(handle, number, place)
     took = prices.contended_ps(
         length * settings[t.COMPACT_PS],
         settings[t.CONTENTION_PERMILLE],

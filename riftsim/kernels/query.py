@@ -105,8 +105,7 @@ TRAIL_INSERTED = 2  # of these, inserted into the candidate list
 TRAIL_HIDDEN = 3  # as differences: add up the rows to get the updates hidden from each admission
 TRAIL_COLUMNS = 4
 
-# ---- what a node's status byte says
-SEEN = np.uint8(1)
+# ---- what a node's status byte says; 0 for one that was seen only, so that most nodes never touch it
 ENTERED = np.uint8(2)  # was inserted into the candidate list at some time
 HAS_VECTOR = np.uint8(4)  # its exact vector was asked for
 HAS_ADJACENCY = np.uint8(8)  # its adjacency list was asked for

@@ -64,7 +64,6 @@ def see(state, node):
     if state.node_ids[slot] == node:
         return False
     state.node_ids[slot] = node
-    state.node_status[slot] = q.SEEN
     state.numbers[q.NODES] += 1
     return True
 
@@ -75,6 +74,7 @@ def clear(state, window):
     state.numbers[:] = 0
     state.numbers[q.WINDOW] = window
     state.node_ids[:] = -1
+    state.node_status[:] = 0
     state.flight_tags[:] = -1
     state.trail[0, :] = 0
 
@@ -299,7 +299,6 @@ def _await_neighbor(state, index, tail, neighbor):
     if state.node_ids[slot] == neighbor:
         return tail
     state.node_ids[slot] = neighbor
-    state.node_status[slot] = q.SEEN
     prefetch_code(index.codes, index.code_bytes, neighbor)
     state.pending_ids[tail & (state.pending_ids.shape[0] - 1)] = neighbor
     return tail + 1

@@ -7,8 +7,10 @@ that it spent on it (``*_busy_ps``). Only ``simulated`` changes them.
 from collections import deque
 from typing import Any
 
+from riftsim.transport.outstanding import OutstandingReads
 
-class ComputeNic:
+
+class ComputeNic(OutstandingReads):
     """The requester's side.
 
     Its servers: ``processing`` of work requests, NIC-wide; ``egress``, requests onto the link; ``ingress``, responses
@@ -20,24 +22,16 @@ class ComputeNic:
         Number of the compute node.
     queue : deque
         Reads that wait for ``processing``, whose service time is known only when it starts.
-    outstanding, outstanding_max : int
-        Reads posted and not completed, and the most there were.
-    outstanding_area : int
-        Integral of ``outstanding`` over time in picoseconds, up to ``changed_ps``.
     reads, payload_bytes, doorbells : int
         Completed reads, their bytes, chains posted.
     """
 
     __slots__ = (
-        "changed_ps",
         "doorbells",
         "egress_free_ps",
         "ingress_busy_ps",
         "ingress_free_ps",
         "node",
-        "outstanding",
-        "outstanding_area",
-        "outstanding_max",
         "payload_bytes",
         "pcie_busy_ps",
         "pcie_free_ps",
@@ -48,30 +42,20 @@ class ComputeNic:
     )
 
     def __init__(self, node: int) -> None:
+        super().__init__()
         self.node = node
         self.queue: deque = deque()
         self.processing_free_ps = self.egress_free_ps = self.ingress_free_ps = self.pcie_free_ps = 0
         self.processing_busy_ps = self.ingress_busy_ps = self.pcie_busy_ps = 0
-        self.outstanding = self.outstanding_max = self.outstanding_area = self.changed_ps = 0
         self.reads = self.payload_bytes = self.doorbells = 0
-
-    def add_outstanding(self, posted: int, now_ps: int) -> None:
-        """Count reads that are posted now."""
-        self.outstanding_area += self.outstanding * (now_ps - self.changed_ps)
-        self.changed_ps = now_ps
-        self.outstanding += posted
-        if self.outstanding > self.outstanding_max:
-            self.outstanding_max = self.outstanding
 
     def counters(self, now_ps: int) -> dict[str, Any]:
         """Return what was counted up to now; times in picoseconds."""
-        area = self.outstanding_area + self.outstanding * (now_ps - self.changed_ps)
         return {
             "reads": self.reads,
             "payload_bytes": self.payload_bytes,
             "doorbells": self.doorbells,
-            "outstanding_max": self.outstanding_max,
-            "outstanding_mean": area / now_ps if now_ps else 0.0,
+            **self.outstanding_counters(now_ps),
             "busy_ps": {
                 "work_requests": self.processing_busy_ps,
                 "ingress": self.ingress_busy_ps,

@@ -174,7 +174,7 @@ class SimulatedNetwork:
             price = prices.get(length) or self._price(length)
             reads.append(_Read(qp, query, request.tag, length, request.signaled, price))
         nic.doorbells += 1
-        nic.add_outstanding(len(reads), now)
+        nic.change_outstanding(len(reads), now)
         costs = self.costs
         if costs.is_free:
             for read in reads:

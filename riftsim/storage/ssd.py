@@ -21,13 +21,14 @@ from riftsim.errors import ConfigError, ProtocolError
 from riftsim.index.sectors import SECTOR_BYTES
 from riftsim.storage.profile import SsdProfile
 from riftsim.transport.completion import CompletionQueue
+from riftsim.transport.outstanding import OutstandingReads
 from riftsim.transport.wr import Chain, WorkRequest
 
 _COMPLETION = int(EventKind.COMPLETION)
 _RESPONSE = int(EventKind.RESPONSE)
 
 
-class Drive:
+class Drive(OutstandingReads):
     """One SSD: instants at which its servers are free, the time that they were busy, and counts.
 
     Attributes
@@ -36,11 +37,10 @@ class Drive:
         Compute node that it belongs to, and which of that node's drives it is.
     reads, payload_bytes, submissions : int
         Completed reads, their bytes, chains submitted.
-    outstanding, outstanding_max : int
-        Reads submitted and not completed, and the most there were.
     """
 
     def __init__(self, node: int, number: int, units: int) -> None:
+        super().__init__()
         self.node = node
         self.number = number
         self.units_free_ps = [0] * units
@@ -49,25 +49,14 @@ class Drive:
         self.controller_free_ps = self.link_free_ps = 0
         self.controller_busy_ps = self.media_busy_ps = self.link_busy_ps = 0
         self.reads = self.payload_bytes = self.submissions = 0
-        self.outstanding = self.outstanding_max = self.outstanding_area = self.changed_ps = 0
-
-    def change_outstanding(self, by: int, now_ps: int) -> None:
-        """Count reads that are submitted or complete now."""
-        self.outstanding_area += self.outstanding * (now_ps - self.changed_ps)
-        self.changed_ps = now_ps
-        self.outstanding += by
-        if self.outstanding > self.outstanding_max:
-            self.outstanding_max = self.outstanding
 
     def counters(self, now_ps: int) -> dict[str, Any]:
         """Return what was counted up to now; times in picoseconds."""
-        area = self.outstanding_area + self.outstanding * (now_ps - self.changed_ps)
         return {
             "reads": self.reads,
             "payload_bytes": self.payload_bytes,
             "submissions": self.submissions,
-            "outstanding_max": self.outstanding_max,
-            "outstanding_mean": area / now_ps if now_ps else 0.0,
+            **self.outstanding_counters(now_ps),
             "busy_ps": {
                 "controller": self.controller_busy_ps,
                 "media": self.media_busy_ps,
