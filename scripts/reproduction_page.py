@@ -67,16 +67,23 @@ def sensitivity_table(folder: Path) -> list[str]:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+    with (folder / "hypercube.csv").open(encoding="utf-8", newline="") as file:
+        samples = list(csv.DictReader(file))
     lines = [
         "\n### How far constants can move\n",
-        "| conclusion | latency behind / ahead | changes at |",
-        "|---|---:|---|",
+        "`riftsim sensitivity --quick`, on the SIFT set of the quick level. A conclusion holds while the ratio is",
+        "above 1; the hypercube moves all groups at once, each between a half and twice its value.\n",
+        "| conclusion | latency behind / ahead | holds in the hypercube | changes at |",
+        "|---|---:|---:|---|",
     ]
     for name in dict.fromkeys(row["conclusion"] for row in rows):
         own = [row for row in rows if row["conclusion"] == name]
         changes = [f"{row['constants']} x {float(row['shorter']):.2g}" for row in own if float(row["shorter"]) > 0]
         changes += [f"{row['constants']} x {float(row['longer']):.2g}" for row in own if row["longer"] != "inf"]
-        lines.append(f"| {name} | {float(own[0]['effect']):.3f} | {', '.join(changes) or 'no factor that was tried'} |")
+        drawn = [float(row["effect"]) for row in samples if row["conclusion"] == name]
+        holds = f"{sum(effect > 1 for effect in drawn)} of {len(drawn)}"
+        moved = ", ".join(changes) or "no factor that was tried"
+        lines.append(f"| {name} | {float(own[0]['effect']):.3f} | {holds} | {moved} |")
     return [*lines, f"\n![tornado]({LINK}/tornado.png)"]
 
 
