@@ -1,9 +1,9 @@
 """Fill the tables of docs/results/riftann.md from results/published/riftann/tables.json, between their markers."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pages
 from riftann_cells import NotRun, Rows
 from riftann_claims import CLAIMS, Claim
 
@@ -64,13 +64,5 @@ def little_table(tables: Tables) -> str:
 
 
 def fill(page: Path, tables: Tables) -> None:
-    """Replace what stands between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
-
-    def content(match: re.Match) -> str:
-        name = match.group(1)
-        body = little_table(tables) if name == "little" else claims_table(tables, CLAIMS[name])
-        return f"<!-- table: {name} -->\n{body}\n<!-- end -->"
-
-    text = page.read_text(encoding="utf-8")
-    text = re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", content, text, flags=re.DOTALL)
-    page.write_text(text, encoding="utf-8")
+    """Replace the tables of a page."""
+    pages.fill(page, lambda name: little_table(tables) if name == "little" else claims_table(tables, CLAIMS[name]))

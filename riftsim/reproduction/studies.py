@@ -22,7 +22,15 @@ KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW
 IN_FLIGHT = {"riftann": 22, "distvs": 45}
 """Queries in flight that follow from latency x throughput of the paper; 32 threads of all others have one each."""
 
-_SLOW = ("distvs", "pipeann", "diskann")
+SLOW = ("distvs", "pipeann", "diskann", "cxl_ann")
+"""Kinds that only the SimPy engine runs: the fewer queries of the level, on its first split."""
+
+SATURATING = {"distvs": 300, "d_hnsw": 5000}
+"""Queries in flight that keep every thread busy: more than DistVS admits, a whole batch of d-HNSW; 64 of all others, which
+have at most one per thread."""
+
+GB_PER_VECTOR = 240e-9
+"""The paper's 24 GB of a compute node for 100 M vectors."""
 
 _MOST_ROUTED = 64
 """Partitions; matching looks no further."""
@@ -75,10 +83,9 @@ def at_recall(lab: Lab, experiment: str, dataset: str, recall: float, **settings
     return repeated(lab, experiment, dataset, search__L=L, **settings)
 
 
-def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> list[Run]:
+def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90, *, splits: int = 1, **settings: Any) -> list[Run]:
     """Return the runs of a system of figures 8 and 9 at a recall: at its smallest L, or of d-HNSW, with the fewest
-    partitions. Systems that read disks or call memory nodes have one split and the fewer queries of the level: only the
-    SimPy engine runs them.
+    partitions. The level's splits; of `SLOW` kinds ``splits`` of them, with the fewer queries of the level.
 
     Raises
     ------
@@ -87,25 +94,43 @@ def system(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> list[Run]
     """
     if kind == KINDS["d-HNSW"]:
         return partitioned(lab, dataset, recall)
-    settings = {"system": block(lab, SYSTEMS, kind), "load__concurrency": IN_FLIGHT.get(kind, 32)}
-    if kind not in _SLOW:
+    settings = {"system": block(lab, SYSTEMS, kind), "load__concurrency": IN_FLIGHT.get(kind, 32), **settings}
+    if kind not in SLOW:
         return at_recall(lab, SYSTEMS, dataset, recall, **settings)
-    settings |= _few(lab)
-    L = lab.matched(SYSTEMS, dataset, recall, **settings)
-    return list(lab.runs(SYSTEMS, dataset, search__L=L, **settings))
+    settings["measured_queries"] = lab.level.work_queries
+    L = lab.matched(SYSTEMS, dataset, recall, dataset__split_seed=lab.level.seeds[0], **settings)
+    return [
+        run
+        for seed in lab.level.seeds[:splits]
+        for run in lab.runs(SYSTEMS, dataset, search__L=L, dataset__split_seed=seed, **settings)
+    ]
 
 
-def beside(lab: Lab, dataset: str, kind: str, recall: float = 0.90) -> tuple[list[Run], list[Run]]:
-    """Return the runs of RiftANN and those of another system at a recall, over the same queries."""
-    other, own = system(lab, dataset, kind, recall), system(lab, dataset, "riftann", recall)
-    if kind not in _SLOW:
+def saturated(lab: Lab, dataset: str, kind: str, recall: float = 0.90, **settings: Any) -> Run:
+    """Return the run of a system as in `system`, on the first split, with more queries in flight than it takes on."""
+    found = system(lab, dataset, kind, recall, **settings)[0].parameters
+    flights = SATURATING.get(kind, 64)
+    more = {"load__concurrency": flights, "dataset__split_seed": lab.level.seeds[0]}
+    if kind == KINDS["d-HNSW"]:
+        more |= {"system__routed": found["system.routed"], "cluster__memory_budget_gb": scaled_budget_gb(lab, dataset)}
+        return lab.runs("d_hnsw", dataset, **more, measured_queries=2 * flights).runs[0]
+    queries = max(lab.level.work_queries if kind in SLOW else lab.level.queries, 5 * flights)
+    settings = {"system": block(lab, SYSTEMS, kind), "search__L": found["search.L"], **settings, **more}
+    return lab.runs(SYSTEMS, dataset, measured_queries=queries, **settings).runs[0]
+
+
+def beside(
+    lab: Lab, dataset: str, kind: str, recall: float = 0.90, *, splits: int = 1, **settings: Any
+) -> tuple[list[Run], list[Run]]:
+    """Return the runs of RiftANN and those of another system (as in `system`) at a recall, over the same queries."""
+    other = system(lab, dataset, kind, recall, splits=splits, **settings)
+    own = system(lab, dataset, "riftann", recall)
+    if kind not in SLOW:
         return own, other
-    settings = {"system": block(lab, SYSTEMS, "riftann"), "load__concurrency": IN_FLIGHT["riftann"], **_few(lab)}
-    return list(lab.runs(SYSTEMS, dataset, search__L=own[0].parameters["search.L"], **settings)), other
-
-
-def _few(lab: Lab) -> dict[str, Any]:
-    return {"measured_queries": lab.level.work_queries, "dataset__split_seed": lab.level.seeds[0]}
+    few: dict[str, Any] = {"system": block(lab, SYSTEMS, "riftann"), "load__concurrency": IN_FLIGHT["riftann"]}
+    few |= {"search__L": own[0].parameters["search.L"], "measured_queries": lab.level.work_queries}
+    seeds = lab.level.seeds[:splits]
+    return [run for seed in seeds for run in lab.runs(SYSTEMS, dataset, dataset__split_seed=seed, **few)], other
 
 
 def partitioned(lab: Lab, dataset: str, recall: float) -> list[Run]:
@@ -113,13 +138,22 @@ def partitioned(lab: Lab, dataset: str, recall: float) -> list[Run]:
 
     Its memory is the paper's 24 GB for 100 M vectors: 240 bytes per vector.
     """
-    chosen = lab.of_set(dataset)
-    n = chosen.get("dataset.n") or read_spec(BUNDLED / "datasets" / f"{chosen['dataset.name']}.yaml").n
-    settings = {"measured_queries": lab.level.queries, "cluster__memory_budget_gb": 240e-9 * n}
+    settings = {"measured_queries": lab.level.queries, "cluster__memory_budget_gb": scaled_budget_gb(lab, dataset)}
 
     first = {**settings, "dataset__split_seed": lab.level.seeds[0]}
     routed = lab.matched("d_hnsw", dataset, recall, key="system.routed", least=1, most=_MOST_ROUTED, **first)
     return repeated(lab, "d_hnsw", dataset, system__routed=routed, **settings)
+
+
+def vectors(lab: Lab, dataset: str) -> int:
+    """Return the number of vectors of one of the level's sets."""
+    chosen = lab.of_set(dataset)
+    return chosen.get("dataset.n") or read_spec(BUNDLED / "datasets" / f"{chosen['dataset.name']}.yaml").n
+
+
+def scaled_budget_gb(lab: Lab, dataset: str) -> float:
+    """Return the paper's memory of a compute node, scaled with the number of vectors."""
+    return GB_PER_VECTOR * vectors(lab, dataset)
 
 
 def section2(lab: Lab, kind: str, recall: float = 0.95) -> list[Run]:
