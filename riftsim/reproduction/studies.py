@@ -26,8 +26,8 @@ SLOW = ("distvs", "pipeann", "diskann", "cxl_ann")
 """Kinds that only the SimPy engine runs: the fewer queries of the level, on its first split."""
 
 SATURATING = {"distvs": 300, "d_hnsw": 5000}
-"""Queries in flight that keep every thread busy: more than DistVS admits, a whole batch of d-HNSW; 64 of all others, which
-have at most one per thread."""
+"""Queries in flight that keep every thread busy: more than DistVS admits, a whole batch of d-HNSW; 64 of all others,
+which have at most one per thread."""
 
 GB_PER_VECTOR = 240e-9
 """The paper's 24 GB of a compute node for 100 M vectors."""

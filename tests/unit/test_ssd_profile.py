@@ -26,8 +26,10 @@ def test_every_bundled_constant_has_a_source():
 
 def test_what_if_drives_differ_from_the_real_one_in_what_they_say():
     real, instant, unlimited = map(load_ssd_profile, ("samsung-980pro", "instant-ssd", "unlimited-ssd"))
-    assert unlimited.unloaded_ps() == real.unloaded_ps() and not unlimited.command_ps + unlimited.media_ps
-    assert instant.command_ps == real.command_ps and instant.ps_per_kib == real.ps_per_kib
+    assert unlimited.unloaded_ps() == real.unloaded_ps()
+    assert not unlimited.command_ps + unlimited.media_ps
+    assert instant.command_ps == real.command_ps
+    assert instant.ps_per_kib == real.ps_per_kib
     assert instant.unloaded_ps() - instant.command_ps - instant.transfer_ps(4096) < 1000
     host = ("submit_ps", "enter_ps", "poll_ps", "reap_ps")
     assert len({tuple(getattr(one, key) for key in host) for one in (real, instant, unlimited)}) == 1
