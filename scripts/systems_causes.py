@@ -1,8 +1,9 @@
 """Why the factors between systems differ from the paper's: runs of which each changes one thing, for
 docs/results/systems.md. scripts/systems_tables.py runs them and makes the tables."""
 
+import dataclasses
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,10 @@ from pages import table
 
 from riftsim.plotting.series import SYSTEM_NAMES
 from riftsim.reproduction.lab import Lab, NotMeasured
+from riftsim.reproduction.levels import FULL, QUICK
 from riftsim.reproduction.measuring import metric, rate_ratio, ratio
 from riftsim.reproduction.side_by_side import cpu_share, reads
-from riftsim.reproduction.studies import IN_FLIGHT, SYSTEMS, block, partitioned, system
+from riftsim.reproduction.studies import IN_FLIGHT, SYSTEMS, beside, block, partitioned, system, vectors
 from riftsim.results.store import Run
 
 log = logging.getLogger("systems")
@@ -61,13 +63,11 @@ DRIVES: dict[str, tuple[Cause, ...]] = {
         Cause("405 nodes; PipeANN reads 41, as its README at 0.91", works=True, other_reads=41.0),
         Cause("PipeANN with its own codes of 32 bytes", {"codes__bytes": 32}, matches=True),
         Cause("at most 8 reads in flight per query", system={"max_width": 8}, matches=True),
-        Cause("no in-memory index for entry points", system={"entry_share": 0.0}, matches=True),
+        Cause("no in-memory index for entry points", system={"entry_share": 0.0}),
     ),
     "diskann": (
         *_OF_DRIVES,
-        Cause("DiskANN with codes of 32 bytes", {"codes__bytes": 32}, matches=True),
         Cause("a beam of 4", system={"beam_width": 4}, matches=True),
-        Cause("a beam of 2", system={"beam_width": 2}, matches=True),
         Cause("a tenth of the nodes cached", system={"cached_nodes": 10_000}),
     ),
 }
@@ -85,10 +85,16 @@ EAGER = {
 """Asynchrony that does not end at a round: as many reads in flight as a beam, posted as slots fall free."""
 
 
+MILLION = dataclasses.replace(
+    FULL, name="million", sets={SET: {"dataset.name": "sift-photos-1m"}}, queries=1000, work_queries=500, seeds=(0,)
+)
+"""The million vectors of SIFT, on one split."""
+
+
 def rows(lab: Lab) -> list[dict[str, Any]]:
     """Measure what can be measured; what cannot is said."""
     found: list[dict[str, Any]] = []
-    for group, maker in (("drives", _drives), ("rounds", _rounds), ("partitions", _partitions)):
+    for group, maker in (("drives", _drives), ("sizes", _sizes), ("rounds", _rounds), ("partitions", _partitions)):
         for one in maker(lab):
             try:
                 found.append({"group": group, **one()})
@@ -100,7 +106,7 @@ def rows(lab: Lab) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- drives: O05, O06, O12, O13
 
 
-def _drives(lab: Lab) -> Iterator[Any]:
+def _drives(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     for kind, causes in DRIVES.items():
         for cause in causes:
             yield lambda kind=kind, cause=cause: _beside_riftann(lab, kind, cause)
@@ -120,14 +126,20 @@ def _beside_riftann(lab: Lab, kind: str, cause: Cause) -> dict[str, Any]:
     ours, theirs = (
         list(lab.runs(SYSTEMS, SET, search__L=size, **settings)) for size, settings in ((own_L, own), (L, other))
     )
-    latency, rate = ratio(theirs, ours), rate_ratio(ours, theirs)
     found: dict[str, Any] = {"system": kind, "what": cause.what, "L": L, "riftann_L": own_L}
     for prefix, runs in (("", theirs), ("riftann_", ours)):
         found |= {f"{prefix}{name}": metric(runs, name).value for name in ("recall", "latency_mean_us", "qps")}
         found |= {f"{prefix}reads": reads(runs[0]), f"{prefix}cpu_share": cpu_share(runs[0])}
     found |= {"drive_busy": _drive_busy(theirs[0])}
-    found |= {"latency_ratio": latency.value, "latency_ratio_low": latency.low, "latency_ratio_high": latency.high}
-    return found | {"rate_ratio": rate.value, "rate_ratio_low": rate.low, "rate_ratio_high": rate.high}
+    return found | _ratios(theirs, ours)
+
+
+def _ratios(theirs: list[Run], ours: list[Run]) -> dict[str, float]:
+    """Latency of the other system over RiftANN's, and RiftANN's rate over the other's."""
+    found = {}
+    for name, value in (("latency_ratio", ratio(theirs, ours)), ("rate_ratio", rate_ratio(ours, theirs))):
+        found |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+    return found
 
 
 def _drive_busy(run: Run) -> float:
@@ -136,10 +148,29 @@ def _drive_busy(run: Run) -> float:
     return network["drives"][0]["busy_ps"]["controller"] / network["span_ps"]
 
 
+# ---------------------------------------------------------------- sizes: B02, B03, B06, B07
+
+
+def _sizes(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
+    for level in (QUICK, FULL, MILLION):
+        other = Lab(level, lab.out, data_dir=lab.data_dir, jobs=lab.jobs, may_run=lab.may_run, say=log.info)
+        for kind in ("distvs", "pipeann", "diskann"):
+            yield lambda lab=other, kind=kind: _at_size(lab, kind)
+
+
+def _at_size(lab: Lab, kind: str) -> dict[str, Any]:
+    ours, theirs = beside(lab, SET, kind)
+    found: dict[str, Any] = {"other": kind, "n": vectors(lab, SET)}
+    for prefix, runs in (("", theirs), ("riftann_", ours)):
+        found |= {f"{prefix}{name}": metric(runs, name).value for name in ("recall", "latency_mean_us", "qps")}
+        found |= {f"{prefix}reads": reads(runs[0]), f"{prefix}expansions": metric(runs, "expansions").value}
+    return found | _ratios(theirs, ours)
+
+
 # ---------------------------------------------------------------- rounds: M14
 
 
-def _rounds(lab: Lab) -> Iterator[Any]:
+def _rounds(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     for beam in BEAMS:
         yield lambda beam=beam: _overlap(lab, f"beam of {beam}", beam)
     yield lambda: _overlap(lab, "beam of 4, 405 expansions", 4, expansions=405.0)
@@ -174,7 +205,7 @@ def _overlap(
 # ---------------------------------------------------------------- partitions: M22
 
 
-def _partitions(lab: Lab) -> Iterator[Any]:
+def _partitions(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     for flights in (32, 8, 1):
         for recall in (0.84, 0.91):
             yield lambda flights=flights, recall=recall: _routed(lab, flights, recall)
@@ -198,8 +229,8 @@ def cause_table(found: list[dict[str, Any]], name: str) -> str:
     """Return the table of a group, or of the changes of one system on a drive."""
     if name in DRIVES:
         return _drives_table([row for row in found if row.get("system") == name], SYSTEM_NAMES[name])
-    own = [row for row in found if row["group"] == name]
-    return _rounds_table(own) if name == "rounds" else _partitions_table(own)
+    tables = {"sizes": _sizes_table, "rounds": _rounds_table, "partitions": _partitions_table}
+    return tables[name]([row for row in found if row["group"] == name])
 
 
 def _drives_table(own: list[dict[str, Any]], name: str) -> str:
@@ -213,6 +244,27 @@ def _drives_table(own: list[dict[str, Any]], name: str) -> str:
             f"{row['latency_mean_us']:,.0f}",
             f"{row['qps'] / 1e3:,.1f}",
             f"{row['drive_busy']:.2f}",
+            f"{row['riftann_latency_mean_us']:,.0f}",
+            f"{row['riftann_qps'] / 1e3:,.1f}",
+            f"{row['latency_ratio']:.2f} [{row['latency_ratio_low']:.2f}, {row['latency_ratio_high']:.2f}]",
+            f"{row['rate_ratio']:.2f} [{row['rate_ratio_low']:.2f}, {row['rate_ratio_high']:.2f}]",
+        ]
+        for row in own
+    ]
+    return table(titles, lines)
+
+
+def _sizes_table(own: list[dict[str, Any]]) -> str:
+    titles = ["vectors", "system", "its expansions", "µs", "KQPS", "RiftANN: expansions", "µs", "KQPS"]
+    titles += ["latency over RiftANN", "RiftANN's rate over its"]
+    lines = [
+        [
+            f"{row['n']:,}",
+            SYSTEM_NAMES[row["other"]],
+            f"{row['expansions']:.1f}",
+            f"{row['latency_mean_us']:,.0f}",
+            f"{row['qps'] / 1e3:,.1f}",
+            f"{row['riftann_expansions']:.1f}",
             f"{row['riftann_latency_mean_us']:,.0f}",
             f"{row['riftann_qps'] / 1e3:,.1f}",
             f"{row['latency_ratio']:.2f} [{row['latency_ratio_low']:.2f}, {row['latency_ratio_high']:.2f}]",

@@ -19,16 +19,13 @@ COMPARED = (
 )  # fmt: skip
 """Rows of a table: kinds of system, and CXL-ANNS with the cache of its publication."""
 
-SPLITS = 3
-"""Splits of the pooled queries over which a row is repeated."""
-
 FIXED_GB = 0.1
 """What state and buffers of the queries in flight may take beside the memory that is scaled with the vectors."""
 
 _METRICS = ("recall", "latency_mean_us", "latency_p50_us", "latency_p99_us", "qps", "expansions", "hops")
 
 
-def row(lab: Lab, dataset: str, name: str, recall: float) -> dict[str, Any]:
+def row(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> dict[str, Any]:
     """Measure a row of the table.
 
     Parameters
@@ -40,6 +37,8 @@ def row(lab: Lab, dataset: str, name: str, recall: float) -> dict[str, Any]:
         One of `COMPARED`.
     recall : float
         Each system has its own smallest L, d-HNSW the fewest partitions, at which it reaches that on the first split.
+    splits : int
+        Of systems that only the SimPy engine runs; the others have those of the level.
 
     Returns
     -------
@@ -54,7 +53,7 @@ def row(lab: Lab, dataset: str, name: str, recall: float) -> dict[str, Any]:
         The system needs more memory than it may have (`allowed_bytes`).
     """
     kind, settings = _system_of(lab, dataset, name)
-    runs = system(lab, dataset, kind, recall, splits=SPLITS, **settings)
+    runs = system(lab, dataset, kind, recall, splits=splits, **settings)
     full = saturated(lab, dataset, kind, recall, **settings)
     first = runs[0].parameters
     found: dict[str, Any] = {"dataset": first["dataset.name"], "target": f"{recall:.2f}", "system": name}
@@ -73,7 +72,7 @@ def row(lab: Lab, dataset: str, name: str, recall: float) -> dict[str, Any]:
             f"{found['allowed_bytes']:,}"
         )
     if kind != "riftann":
-        own, other = beside(lab, dataset, kind, recall, splits=SPLITS, **settings)
+        own, other = beside(lab, dataset, kind, recall, splits=splits, **settings)
         found |= _columns("latency_over_riftann", ratio(other, own))
     return found
 
