@@ -184,7 +184,8 @@ def _overlap(
     lab: Lab, what: str, beam: int, *, expansions: float = 0.0, eager: bool = False, window: int = 0, **settings: Any
 ) -> dict[str, Any]:
     settings = {"measured_queries": lab.level.work_queries, "dataset__split_seed": lab.level.seeds[0], **settings}
-    goal = {"target": expansions, "of": "expansions"} if expansions else {"target": 0.95}
+    goal: dict[str, Any] = {"target": expansions, "of": "expansions"} if expansions else {"target": 0.95}
+    goal["least"] = max(10, beam)
     remote = {"kind": "remote_vamana", "beam_width": beam}
     L = lab.matched("async_vamana", SET, system=remote, **goal, **settings)
     other = {**EAGER, "window": window or beam} if eager else {**remote, "kind": "async_vamana"}

@@ -24,7 +24,7 @@ from riftsim.reproduction.claims import load_claims
 from riftsim.reproduction.lab import DEFAULT_OUT, Lab, NotMeasured
 from riftsim.reproduction.levels import FULL, LEVELS
 from riftsim.reproduction.studies import IN_FLIGHT, SYSTEMS
-from riftsim.results.store import load_runs
+from riftsim.results.store import Run, RunSet
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/results/systems.md"
@@ -107,17 +107,19 @@ def claims_table(claims: list[dict[str, Any]]) -> str:
     """The paper's numbers beside ours."""
     lines = []
     for claim in claims:
-        for position, line in enumerate(scoreboard.lines_of(claim)):
-            lines.append([claim["id"] if position == 0 else "", *line])
+        names = list(SHORT) if [part["name"] for part in claim["parts"]] == [""] * len(SHORT) else []
+        for position, (what, *line) in enumerate(scoreboard.lines_of(claim)):
+            named = ": ".join(filter(None, [what, names[position] if names else ""]))
+            lines.append([claim["id"] if position == 0 else "", named, *line])
     return table(["claim", "what", "paper", "ours", "ours / paper", "verdict"], lines)
 
 
 # ---------------------------------------------------------------- figures
 
 
-def figures(lab: Lab, published: Path) -> None:
-    """Figures 8 and 9 of every set, in the paper's form: recall against latency and throughput."""
-    every = load_runs(lab.out / SYSTEMS)
+def figures(lab: Lab, used: list[Run], published: Path) -> None:
+    """Figures 8 and 9 of every set, in the paper's form: recall against latency and throughput, of what rows used."""
+    every = RunSet([run for run in used if run.experiment == SYSTEMS])
     for dataset in lab.sets():
         name = lab.of_set(dataset)["dataset.name"]
         for kind, number in FIGURES.items():
@@ -134,6 +136,7 @@ def publish(lab: Lab, splits: int, page: Path, published: Path) -> None:
     """Write the numbers as CSV and fill the page."""
     published.mkdir(parents=True, exist_ok=True)
     found = rows(lab, splits)
+    used = list(lab.used.values())
     claims = load_claims()
     record = scoreboard.as_record(lab, scoreboard.evaluate(lab, claims, set(CLAIMS)))
     scored = {claim["id"]: claim for claim in record["claims"]}
@@ -154,7 +157,7 @@ def publish(lab: Lab, splits: int, page: Path, published: Path) -> None:
         return systems_table(found, dataset, f"0.{target}")
 
     fill(page, content)
-    figures(lab, published)
+    figures(lab, used, published)
 
 
 def main() -> None:
