@@ -9,6 +9,7 @@ Runs are those of `riftsim reproduce --full`: with `--out` of a reproduction, wh
 import argparse
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,14 @@ PARTS = ["rows", "claims", "causes"]
 log = logging.getLogger("systems")
 
 
-def rows(lab: Lab, splits: int) -> list[dict[str, Any]]:
+def rows(lab: Lab, splits: int, measure: Callable[..., dict[str, Any]] = side_by_side.row) -> list[dict[str, Any]]:
     """Measure every row that can be measured; what cannot is said."""
     found = []
     for target in TARGETS:
         for dataset in lab.sets():
             for name in side_by_side.COMPARED:
                 try:
-                    found.append({"set": dataset, **side_by_side.row(lab, dataset, name, target, splits)})
+                    found.append({"set": dataset, **measure(lab, dataset, name, target, splits)})
                 except NotMeasured as reason:
                     log.warning("%s at %.2f on %s: %s", name, target, dataset, reason)
     return found
@@ -179,7 +180,7 @@ def main() -> None:
         publish(lab, asked.splits, asked.page, asked.published)
         return
     if "rows" in asked.parts:
-        rows(lab, asked.splits)
+        rows(lab, asked.splits, lambda *row: {"runs": side_by_side.runs_of(*row)})
     if "claims" in asked.parts:
         scoreboard.evaluate(lab, load_claims(), set(CLAIMS))
     if "causes" in asked.parts:

@@ -1,6 +1,6 @@
 """All systems at equal recall in one table: latency, rate, reads, processors and memory of each."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from riftsim.errors import ResultsError
 from riftsim.reproduction.lab import Lab
@@ -25,8 +25,18 @@ FIXED_GB = 0.1
 _METRICS = ("recall", "latency_mean_us", "latency_p50_us", "latency_p99_us", "qps", "expansions", "hops")
 
 
-def row(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> dict[str, Any]:
-    """Measure a row of the table.
+class Runs(NamedTuple):
+    """Runs of a row."""
+
+    own: list[Run]
+    """As the systems are compared, over splits."""
+    saturated: Run
+    beside: tuple[list[Run], list[Run]] | None
+    """RiftANN and the system over the same queries; None for RiftANN itself."""
+
+
+def runs_of(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> Runs:
+    """Return the runs of a row of the table, and run those that are missing.
 
     Parameters
     ----------
@@ -40,6 +50,21 @@ def row(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> di
     splits : int
         Of systems that only the SimPy engine runs; the others have those of the level.
 
+    Raises
+    ------
+    NotMeasured
+    """
+    kind, settings = _system_of(lab, dataset, name)
+    return Runs(
+        system(lab, dataset, kind, recall, splits=splits, **settings),
+        saturated(lab, dataset, kind, recall, **settings),
+        None if kind == "riftann" else beside(lab, dataset, kind, recall, splits=splits, **settings),
+    )
+
+
+def row(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> dict[str, Any]:
+    """Measure a row of the table, of the runs that `runs_of` returns.
+
     Returns
     -------
     dict
@@ -52,9 +77,8 @@ def row(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> di
     ResultsError
         The system needs more memory than it may have (`allowed_bytes`).
     """
-    kind, settings = _system_of(lab, dataset, name)
-    runs = system(lab, dataset, kind, recall, splits=splits, **settings)
-    full = saturated(lab, dataset, kind, recall, **settings)
+    runs, full, pair = runs_of(lab, dataset, name, recall, splits)
+    kind = runs[0].parameters["system.kind"]
     first = runs[0].parameters
     found: dict[str, Any] = {"dataset": first["dataset.name"], "target": f"{recall:.2f}", "system": name}
     found |= {"L": first["system.routed"] if kind == KINDS["d-HNSW"] else first["search.L"], "splits": len(runs)}
@@ -71,9 +95,8 @@ def row(lab: Lab, dataset: str, name: str, recall: float, splits: int = 1) -> di
             f"{runs[0].path}: found {found['memory_bytes']:,} bytes at the compute node, expected at most "
             f"{found['allowed_bytes']:,}"
         )
-    if kind != "riftann":
-        own, other = beside(lab, dataset, kind, recall, splits=splits, **settings)
-        found |= _columns("latency_over_riftann", ratio(other, own))
+    if pair:
+        found |= _columns("latency_over_riftann", ratio(*reversed(pair)))
     return found
 
 
