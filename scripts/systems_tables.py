@@ -7,9 +7,10 @@ Runs are those of `riftsim reproduce --full`: with `--out` of a reproduction, wh
 """
 
 import argparse
+import dataclasses
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,15 @@ PARTS = ["rows", "claims", "causes"]
 log = logging.getLogger("systems")
 
 
-def rows(lab: Lab, splits: int, measure: Callable[..., dict[str, Any]] = side_by_side.row) -> list[dict[str, Any]]:
+def rows(
+    lab: Lab,
+    splits: int,
+    targets: Sequence[float] = TARGETS,
+    measure: Callable[..., dict[str, Any]] = side_by_side.row,
+) -> list[dict[str, Any]]:
     """Measure every row that can be measured; what cannot is said."""
     found = []
-    for target in TARGETS:
+    for target in targets:
         for dataset in lab.sets():
             for name in side_by_side.COMPARED:
                 try:
@@ -166,6 +172,8 @@ def main() -> None:
     parser.add_argument("command", choices=["run", "tables"])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--level", choices=list(LEVELS), default=FULL.name)
+    parser.add_argument("--sets", nargs="+", choices=list(SHORT), help="of those to run (default: all)")
+    parser.add_argument("--targets", nargs="+", type=float, default=TARGETS, help="recalls to run (default: all)")
     parser.add_argument("--splits", type=int, default=3, help="of systems that only the SimPy engine runs (default: 3)")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
     parser.add_argument("--page", type=Path, default=PAGE)
@@ -175,12 +183,15 @@ def main() -> None:
     logging.basicConfig(format="%(message)s")
     log.setLevel(logging.INFO)
     runs = asked.command == "run"
-    lab = Lab(LEVELS[asked.level], asked.out, data_dir=asked.data_dir, may_run=runs, say=log.info)
+    level = LEVELS[asked.level]
+    if runs and asked.sets:
+        level = dataclasses.replace(level, sets={name: level.sets[name] for name in asked.sets})
+    lab = Lab(level, asked.out, data_dir=asked.data_dir, may_run=runs, say=log.info)
     if not runs:
         publish(lab, asked.splits, asked.page, asked.published)
         return
     if "rows" in asked.parts:
-        rows(lab, asked.splits, lambda *row: {"runs": side_by_side.runs_of(*row)})
+        rows(lab, asked.splits, asked.targets, lambda *row: {"runs": side_by_side.runs_of(*row)})
     if "claims" in asked.parts:
         scoreboard.evaluate(lab, load_claims(), set(CLAIMS))
     if "causes" in asked.parts:
