@@ -42,9 +42,7 @@ CLAIMS = (
 CACHED_AT = ("SIFT", 0.90)
 """Where CXL-ANNS is shown with its cache as well."""
 FIGURES = {"recall-latency": "fig08", "recall-qps": "fig09"}
-IN_CACHED_AT = ("SIFT", 0.90)
-"""Where CXL-ANNS is shown with its cache as well."""
-FIGURES = {
+IN_FIGURES = {
     SYSTEM_NAMES[kind]: {"system.kind": kind, "dataset.split_seed": 0, "load.concurrency": IN_FLIGHT.get(kind, 32)}
     for kind in ("in_memory_vamana", "riftann", "distvs", "pipeann", "diskann")
 }
