@@ -94,7 +94,7 @@ MILLION = dataclasses.replace(
 def rows(lab: Lab) -> list[dict[str, Any]]:
     """Measure what can be measured; what cannot is said."""
     found: list[dict[str, Any]] = []
-    for group, maker in (("drives", _drives), ("sizes", _sizes), ("rounds", _rounds), ("partitions", _partitions)):
+    for group, maker in (("drives", _drives), ("rounds", _rounds), ("partitions", _partitions), ("sizes", _sizes)):
         for one in maker(lab):
             try:
                 found.append({"group": group, **one()})
