@@ -18,6 +18,8 @@ def fill(page: Path, content: Callable[[str], str]) -> None:
 
 
 def table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown: text on the left, the rest as it is."""
+    """A table in Markdown, or that it has no lines."""
+    if not lines:
+        return "not run"
     rows = [titles, ["---"] * len(titles), *lines]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
