@@ -11,7 +11,7 @@ from typing import Any
 
 from riftsim.errors import ResultsError
 from riftsim.plotting.figures import make_figures
-from riftsim.results.store import Run, RunSet, load_runs
+from riftsim.results.store import RunSet, load_runs
 
 SCOREBOARD_FORMAT, SCOREBOARD_VERSION = "riftsim-scoreboard", 1
 TRACES = "traces"
@@ -181,7 +181,25 @@ def _drawn(runs: RunSet, name: str) -> list[Figure]:
 
 
 def configuration_of(runs: RunSet) -> dict[str, Any]:
-    """Return the settings that all runs of an experiment share, by dotted key."""
-    varying = set(runs.swept)
-    first: Run = runs.runs[0]
-    return {key: value for key, value in first.parameters.items() if key not in varying and not key.startswith("plots")}
+    """Return the settings that all runs of an experiment have that have them at all, by dotted key."""
+    varying = set(telling(runs))
+    settings: dict[str, Any] = {}
+    for run in runs:
+        settings = {**run.parameters, **settings}
+    return {key: value for key, value in settings.items() if key not in varying and not key.startswith("plots")}
+
+
+def telling(runs: RunSet) -> list[str]:
+    """Return the swept keys that tell runs apart.
+
+    A setting of one kind of system or policy, with one value wherever it is present, is left out: the kind says it.
+    """
+    swept = runs.swept
+
+    def implied(key: str) -> bool:
+        values = [run.parameters[key] for run in runs if key in run.parameters]
+        parts = key.split(".")
+        kinds = {".".join([*parts[:depth], "kind"]) for depth in range(1, len(parts))} - {key}
+        return all(value == values[0] for value in values) and not kinds.isdisjoint(swept)
+
+    return [key for key in swept if not implied(key)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from riftsim.errors import ResultsError
 from riftsim.files import atomic_write
-from riftsim.report.content import Content, ExperimentPart, configuration_of, content_of
+from riftsim.report.content import Content, ExperimentPart, configuration_of, content_of, telling
 from riftsim.results.metrics import METRICS
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -184,7 +184,7 @@ def _experiment(part: ExperimentPart) -> dict[str, Any]:
 def _runs(part: ExperimentPart) -> dict[str, Any]:
     if not len(part.runs):
         return {"run_head": [], "runs": [], "runs_left_out": 0}
-    swept = part.runs.swept
+    swept = telling(part.runs)
     k = part.runs.runs[0].k
     labels = [_heading(name, k) for name in _METRICS]
     table = part.runs.table(_METRICS).head(_MOST_ROWS)

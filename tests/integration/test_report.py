@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 from report_folders import make_results
@@ -9,7 +10,8 @@ from report_folders import make_results
 from riftsim.cli import main
 from riftsim.errors import ResultsError
 from riftsim.report import write_report
-from riftsim.report.content import content_of
+from riftsim.report.content import configuration_of, content_of, telling
+from riftsim.results.store import RunSet
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,20 @@ def test_differences_are_those_that_are_not_reproduced(page):
 def test_the_command_names_what_it_wrote(folders, capsys, tmp_path):
     assert main(["report", str(folders[0] / "scoreboard"), "--out", str(tmp_path / "page.html")]) == 0
     assert f"report: {tmp_path / 'page.html'} (" in capsys.readouterr().out
+
+
+def test_settings_of_one_kind_alone_are_no_column_of_the_table():
+    one = {"search.k": 10, "search.L": 16, "system.kind": "remote_vamana", "system.beam_width": 4}
+    two = {"search.k": 10, "search.L": 16, "system.kind": "riftann", "system.window": 8, "system.gate.kind": "wait-all"}
+    wide = two | {"system.window": 16}
+    runs = RunSet([SimpleNamespace(parameters=parameters) for parameters in (one, two, wide)])
+    assert telling(runs) == ["system.kind", "system.window"]
+    assert configuration_of(runs) == {
+        "search.k": 10,
+        "search.L": 16,
+        "system.beam_width": 4,
+        "system.gate.kind": "wait-all",
+    }
 
 
 def test_folders_without_results_are_refused(tmp_path):
