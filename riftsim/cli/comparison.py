@@ -83,13 +83,14 @@ def _open(path: Path) -> "Run":
 
 
 def _print_measures(compared: "list[Comparison]", queries: int) -> None:
+    digits = {one.measure: 4 if one.measure.startswith("recall") else 3 for one in compared}
     cells = [
         [
             one.measure,
-            number(one.value, 3),
-            number(one.reference, 3),
-            f"{one.difference:+.3f}",
-            f"{one.difference_low:+.3f} to {one.difference_high:+.3f}",
+            number(one.value, digits[one.measure]),
+            number(one.reference, digits[one.measure]),
+            f"{one.difference:+.{digits[one.measure]}f}",
+            f"{one.difference_low:+.{digits[one.measure]}f} to {one.difference_high:+.{digits[one.measure]}f}",
             number(one.ratio, 3),
             f"A is {one.verdict}" if one.verdict in ("higher", "lower") else one.verdict,
         ]
@@ -98,6 +99,8 @@ def _print_measures(compared: "list[Comparison]", queries: int) -> None:
     titles = ("A", "B", "A - B", "95 % interval", "A / B")
     columns = [Column("mean of"), *(Column(title, numeric=True) for title in titles), Column("verdict")]
     print_table(columns, cells, title=f"{queries} queries, paired")
+    if any(one.verdict == "unresolved" for one in compared):
+        print("unresolved: the interval is wider than the difference")
 
 
 def _latency_differences(pairs: "pd.DataFrame") -> dict[str, float]:

@@ -239,9 +239,10 @@ def lines_of(claim: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
 def markdown(record: dict[str, Any]) -> str:
     """Write a scoreboard for people: counts, then a table per section."""
     commit = record["versions"].get("commit")
+    ran = ", ".join(record["run_commits"]) or "(no run)"
     text = [
         f"# Scoreboard: {record['paper']}, level `{record['level']}`\n",
-        f"`{' '.join(record['command'])}`, runs of commit {', '.join(record['run_commits'])}, scored at {commit}, "
+        f"`{' '.join(record['command'])}`, runs of commit {ran}, scored at {commit}, "
         f"{record['finished']}; hardware profile "
         f"`{record['hardware']}`. Verdicts: see [reproduction.md](../../../docs/reproduction.md).\n",
         "## Predictions\n",

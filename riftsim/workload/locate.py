@@ -109,7 +109,7 @@ def find_folder(spec: DatasetSpec, spec_path: Path, data_dir: str | os.PathLike 
             return folder
     places = ", ".join(str(folder) for folder in tried)
     raise DataError(
-        f"data set {spec.name!r}: no {first} found in {places}; give a data directory or set {DATA_DIR_VARIABLE}"
+        f"data set {spec.name!r}: no {first} found in {places}; name its folder (--data-dir) or set {DATA_DIR_VARIABLE}"
     )
 
 
