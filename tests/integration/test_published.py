@@ -1,5 +1,6 @@
 """What is published was made with the configuration, profiles and data that are in the tree."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -14,3 +15,14 @@ def test_the_figures_of_the_quick_start_are_of_today():
     for listing in (PUBLISHED / "quickstart").glob("*.runs.json"):
         runs = json.loads(listing.read_text(encoding="utf-8"))["runs"]
         assert {run["config_hash"] for run in runs} == expected, listing.name
+
+
+def test_the_page_of_the_score_is_made_of_what_is_published():
+    root = PUBLISHED.parents[1]
+    spec = importlib.util.spec_from_file_location("reproduction_page", root / "scripts" / "reproduction_page.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    written = script.PAGE.read_text(encoding="utf-8")
+    record = json.loads((script.PUBLISHED / "scoreboard.json").read_text(encoding="utf-8"))
+    text = script.fill(written, "published", script.page(record, script.PUBLISHED))
+    assert script.fill(text, "causes", script.causes_table()) == written, "run scripts/reproduction_page.py"

@@ -1,0 +1,49 @@
+"""The tested causes of misses: each changes something that is there; its verdict follows from the share it closes."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from riftsim.reproduction import variants
+from riftsim.reproduction.claims import load_claims
+from riftsim.reproduction.lab import EXPERIMENTS
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("reproduction_causes", ROOT / "scripts" / "reproduction_causes.py")
+causes = importlib.util.module_from_spec(SPEC)
+sys.modules[SPEC.name] = causes  # dataclasses look their module up
+SPEC.loader.exec_module(causes)
+
+CLAIMS = {claim.id: claim for claim in load_claims()}
+
+
+@pytest.mark.parametrize("test", causes.TESTS, ids=lambda test: f"{test.claim}: {test.change}")
+def test_what_is_changed_is_there(test):
+    targets = CLAIMS[test.claim].targets
+    assert test.part < max(1, len(targets))
+    profile = variants.base_profile(None)
+    for path, value in test.constants.items():
+        assert variants.constant_of(profile, path).value != value
+    if test.edit:
+        file, old, new = test.edit
+        assert old in (EXPERIMENTS / file).read_text(encoding="utf-8")
+        assert old != new
+    changes = (test.settings, test.constants, test.L, test.edit, test.level, test.systems, test.recall)
+    assert sum(map(bool, changes)) in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("ours", "changed", "low", "high", "share", "verdict"),
+    [
+        (1.0, 1.4, 1.5, 1.5, 0.8, "explains it"),
+        (1.0, 1.2, 1.5, 1.5, 0.4, "part of it"),
+        (1.0, 0.9, 1.5, 1.5, -0.2, "not the cause"),
+        (1.0, 2.0, 1.5, 1.5, 2.0, "explains more than that"),
+        (10.0, 5.0, 2.0, 4.0, 5 / 6, "explains it"),
+    ],
+)
+def test_the_verdict_follows_from_the_share(ours, changed, low, high, share, verdict):
+    assert causes.share_closed(ours, changed, low, high) == pytest.approx(share)
+    assert causes.verdict_of(share) == verdict
