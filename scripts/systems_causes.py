@@ -74,17 +74,6 @@ DRIVES: dict[str, tuple[Cause, ...]] = {
 """Changes by the system that is compared."""
 
 BEAMS = (1, 2, 4, 8, 16)
-EAGER = {
-    "kind": "riftann",
-    "gate": {"kind": "ungated"},
-    "verification": {"kind": "expansion-only"},
-    "balancing": {"kind": "fixed"},
-    "record_reads": "full-record",
-    "workers": 0,
-}
-"""Asynchrony that does not end at a round: as many reads in flight as a beam, posted as slots fall free."""
-
-
 MILLION = dataclasses.replace(
     FULL, name="million", sets={SET: {"dataset.name": "sift-photos-1m"}}, queries=1000, work_queries=500, seeds=(0,)
 )
@@ -176,28 +165,21 @@ def _rounds(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     yield lambda: _overlap(lab, "beam of 4, 405 expansions", 4, expansions=405.0)
     yield lambda: _overlap(lab, "beam of 4, codes of 20 bytes", 4, codes={"kind": "pq", "bytes": 20})
     yield lambda: _overlap(lab, "beam of 4, one query in flight", 4, load__concurrency=1)
-    yield lambda: _overlap(lab, "beam of 4 against 4 reads in flight without rounds", 4, eager=True)
-    yield lambda: _overlap(lab, "beam of 1 against 8 reads in flight without rounds", 1, eager=True, window=8)
 
 
-def _overlap(
-    lab: Lab, what: str, beam: int, *, expansions: float = 0.0, eager: bool = False, window: int = 0, **settings: Any
-) -> dict[str, Any]:
+def _overlap(lab: Lab, what: str, beam: int, *, expansions: float = 0.0, **settings: Any) -> dict[str, Any]:
     settings = {"measured_queries": lab.level.work_queries, "dataset__split_seed": lab.level.seeds[0], **settings}
     goal: dict[str, Any] = {"target": expansions, "of": "expansions"} if expansions else {"target": 0.95}
-    goal["least"] = max(10, beam)
     remote = {"kind": "remote_vamana", "beam_width": beam}
-    L = lab.matched("async_vamana", SET, system=remote, **goal, **settings)
-    other = {**EAGER, "window": window or beam} if eager else {**remote, "kind": "async_vamana"}
-    other_L = lab.matched("async_vamana", SET, system=other, **goal, **settings) if eager else L
+    L = lab.matched("async_vamana", SET, system=remote, least=max(10, beam), **goal, **settings)
     one, two = (
-        list(lab.runs("async_vamana", SET, search__L=size, system=chosen, **settings))
-        for size, chosen in ((L, remote), (other_L, other))
+        list(lab.runs("async_vamana", SET, search__L=L, system=chosen, **settings))
+        for chosen in (remote, {**remote, "kind": "async_vamana"})
     )
-    found = {"what": what, "L": L, "other_L": other_L, "wait_share": metric(one, "wait_share").value}
-    for prefix, runs in (("", one), ("other_", two)):
-        names = ("recall", "latency_mean_us", "expansions", "hops")
-        found |= {f"{prefix}{name}": metric(runs, name).value for name in names}
+    found = {"what": what, "L": L, "wait_share": metric(one, "wait_share").value}
+    names = ("recall", "latency_mean_us", "expansions", "hops")
+    found |= {name: metric(one, name).value for name in names}
+    found["other_latency_mean_us"] = metric(two, "latency_mean_us").value
     over = ratio(one, two)
     found |= {"latency_ratio": over.value, "latency_ratio_low": over.low, "latency_ratio_high": over.high}
     return found | {"all_hidden": 1 / (1 - found["wait_share"])}
