@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--level", choices=list(LEVELS), default=FULL.name)
     parser.add_argument("--sets", nargs="+", choices=list(SHORT), help="of those to run (default: all)")
     parser.add_argument("--targets", nargs="+", type=float, default=TARGETS, help="recalls to run (default: all)")
-    parser.add_argument("--splits", type=int, default=3, help="of systems that only the SimPy engine runs (default: 3)")
+    parser.add_argument("--splits", type=int, default=1, help="of systems that only the SimPy engine runs (default: 1)")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--published", type=Path, default=PUBLISHED)
