@@ -216,6 +216,12 @@ def cause_table(found: list[dict[str, Any]], name: str) -> str:
     return tables[name]([row for row in found if row["group"] == name])
 
 
+def _ratio(row: dict[str, Any], name: str, digits: int = 2) -> str:
+    """A ratio with its interval."""
+    value, low, high = (row[f"{name}_ratio{end}"] for end in ("", "_low", "_high"))
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
 def _drives_table(own: list[dict[str, Any]], name: str) -> str:
     titles = ["what is changed", f"{name}: recall", "reads", "µs", "KQPS", "drive busy", "RiftANN: µs", "KQPS"]
     titles += [f"latency, {name} over RiftANN", f"rate, RiftANN over {name}"]
@@ -229,8 +235,8 @@ def _drives_table(own: list[dict[str, Any]], name: str) -> str:
             f"{row['drive_busy']:.2f}",
             f"{row['riftann_latency_mean_us']:,.0f}",
             f"{row['riftann_qps'] / 1e3:,.1f}",
-            f"{row['latency_ratio']:.2f} [{row['latency_ratio_low']:.2f}, {row['latency_ratio_high']:.2f}]",
-            f"{row['rate_ratio']:.2f} [{row['rate_ratio_low']:.2f}, {row['rate_ratio_high']:.2f}]",
+            _ratio(row, "latency"),
+            _ratio(row, "rate"),
         ]
         for row in own
     ]
@@ -250,8 +256,8 @@ def _sizes_table(own: list[dict[str, Any]]) -> str:
             f"{row['riftann_expansions']:.1f}",
             f"{row['riftann_latency_mean_us']:,.0f}",
             f"{row['riftann_qps'] / 1e3:,.1f}",
-            f"{row['latency_ratio']:.2f} [{row['latency_ratio_low']:.2f}, {row['latency_ratio_high']:.2f}]",
-            f"{row['rate_ratio']:.2f} [{row['rate_ratio_low']:.2f}, {row['rate_ratio_high']:.2f}]",
+            _ratio(row, "latency"),
+            _ratio(row, "rate"),
         ]
         for row in own
     ]
@@ -270,7 +276,7 @@ def _rounds_table(own: list[dict[str, Any]]) -> str:
             f"{row['latency_mean_us']:.1f}",
             f"{row['wait_share']:.3f}",
             f"{row['other_latency_mean_us']:.1f}",
-            f"{row['latency_ratio']:.3f} [{row['latency_ratio_low']:.3f}, {row['latency_ratio_high']:.3f}]",
+            _ratio(row, "latency", 3),
             f"{row['all_hidden']:.2f}",
         ]
         for row in own

@@ -41,7 +41,7 @@ class LiveLoad:
     ):
         self.finished: list[QueryRun] = []
         self.window_ps = (-1, -1)
-        """Arrivals of the first measured query and of the first one after them, -1 where there was none."""
+        """Arrivals of the first measured query and, in a closed loop, of the first one after them; -1 for none."""
         self._queries = queries
         self._warmup = warmup
         self._measured = measured
@@ -67,7 +67,7 @@ class LiveLoad:
             first, after = self.window_ps
             if ordinal == self._warmup:
                 self.window_ps = arrival_ps, after
-            elif ordinal == self._warmup + self._measured:
+            elif self._closed and ordinal == self._warmup + self._measured:
                 self.window_ps = first, arrival_ps
             # Warm-up takes the last queries, so that the measured ones begin with the first.
             query = (ordinal - self._warmup) % self._queries

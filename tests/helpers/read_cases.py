@@ -1,7 +1,8 @@
 """Cases that every port must pass, the one on a device and the fake one.
 
 ``port_on(regions, **settings)`` is a context manager that gives a port with one memory node per region; settings are
-``slots``, ``slot_bytes``, ``queue_pairs`` and ``depth``.
+``slots``, ``slot_bytes``, ``queue_pairs`` and ``depth``. Each case checks what landed and returns how many reads it
+asked for.
 """
 
 import time
@@ -42,6 +43,7 @@ def every_size_and_offset_brings_its_bytes_and_no_more(port_on, region):
                 assert complete(pipeline, 1) == ([0], [])
                 require_bytes(port, [read], region)
                 assert (port.buffer[size : size + 8] == UNTOUCHED).all()
+        return pipeline.posted
 
 
 def chains_of_any_length_use_their_requests_again(port_on, region, last_only):
@@ -57,6 +59,7 @@ def chains_of_any_length_use_their_requests_again(port_on, region, last_only):
             assert not lost
             require_bytes(port, reads, region)
         assert pipeline.in_flight == 0
+        return pipeline.posted
 
 
 def one_port_signals_as_each_chain_asks(port_on, region):
@@ -68,6 +71,7 @@ def one_port_signals_as_each_chain_asks(port_on, region):
             while (not found or found[-1].wr != 3) and time.monotonic() < until:
                 found += port.poll()
             assert [entry.wr for entry in found] == ([3] if last_only else [0, 1, 2, 3])
+    return 3 * len(reads)
 
 
 def several_memory_nodes_are_told_apart(port_on, region, others):
@@ -79,3 +83,4 @@ def several_memory_nodes_are_told_apart(port_on, region, others):
             assert complete(pipeline, 32)[1] == []
             require_bytes(port, first, region)
             require_bytes(port, then, others)
+        return pipeline.posted

@@ -98,7 +98,6 @@ def run_live(
     )
     programs = [[new_program() for _ in range(per_loop)] for _ in range(loops_wanted)]
     first = programs[0][0]
-    slot_bytes = -(-record_bytes // 64) * 64
     with ExitStack() as parts:
         pool = None
         if hasattr(first, "leave_evaluation"):
@@ -107,7 +106,7 @@ def run_live(
         clock, control_points = _Clock(), ControlPoints(node.balancing.interval)
         loops = []
         for number in range(loops_wanted):
-            port = connect(per_loop * first.landing_slots, slot_bytes)
+            port = connect(per_loop * first.landing_slots, slot_bytes_for(record_bytes))
             parts.callback(port.close)
             loops.append(
                 EventLoop(
@@ -130,11 +129,16 @@ def run_live(
     return outcome_of(
         load.finished,
         measured,
-        window_ps=(load.window_ps[0], load.window_ps[1] if arrivals_ps is None else -1),
+        window_ps=load.window_ps,
         windows=None,
         trace=None,
         facts=_facts(loops, node, per_loop),
     )
+
+
+def slot_bytes_for(longest_read_bytes: int) -> int:
+    """Return the bytes of a landing slot: whole cache lines of 64 bytes, so that no two slots share one."""
+    return -(-longest_read_bytes // 64) * 64
 
 
 class _Clock:

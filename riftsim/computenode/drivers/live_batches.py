@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from riftsim.computenode.batches import COUNTERS, Batched
-from riftsim.computenode.drivers.live import Connect
+from riftsim.computenode.drivers.live import Connect, slot_bytes_for
 from riftsim.computenode.drivers.sim import SimulatedRun, outcome_of
 from riftsim.computenode.live_load import LiveLoad
 from riftsim.computenode.run import QueryRun
@@ -23,9 +23,6 @@ from riftsim.storage.partition_cache import PartitionCache
 from riftsim.transport.pipeline import ReadPipeline
 from riftsim.transport.port import Read
 from riftsim.units import PS_PER_NS, PS_PER_S
-
-_LINE_BYTES = 64
-"""Landing slots begin at lines of the cache."""
 
 
 def run_live_batches(
@@ -74,8 +71,7 @@ def run_live_batches(
         arrivals_ps=arrivals_ps,
         on_progress=on_progress,
     )
-    slot_bytes = -(-int(batched.search.index.blob_bytes.max()) // _LINE_BYTES) * _LINE_BYTES
-    port = connect(batched.settings.buffers, slot_bytes)
+    port = connect(batched.settings.buffers, slot_bytes_for(int(batched.search.index.blob_bytes.max())))
     try:
         node = _Node(batched, port, load, signal_last_only, deadline_s)
         node.run()
@@ -87,8 +83,7 @@ def run_live_batches(
         "batches": [node.counters],
         "failures": [str(failure) for failure in node.pipeline.failures],
     }
-    window_ps = load.window_ps[0], load.window_ps[1] if arrivals_ps is None else -1
-    return outcome_of(load.finished, measured, window_ps=window_ps, windows=None, trace=None, facts=facts)
+    return outcome_of(load.finished, measured, window_ps=load.window_ps, windows=None, trace=None, facts=facts)
 
 
 class _Node:
