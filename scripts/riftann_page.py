@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pages
 from riftann_cells import NotRun, Rows
-from riftann_claims import CLAIMS, Claim
+from riftann_claims import CLAIMS, Claim, Texts
 
 Tables = dict[str, dict[str, Rows]]
 SHORT = {
@@ -14,26 +14,30 @@ SHORT = {
     "deep-photos-100k": "DEEP",
     "text-wordnet-100k": "TEXT",
 }
+NOT_RUN = "not run"
 
 
 def claims_table(tables: Tables, claims: list[Claim]) -> str:
     sets = [name for name in SHORT if any(name in tables.get(block, {}) for _, _, _, block, _ in claims)]
-    lines = [
-        f"| claim | what | paper | {' | '.join(SHORT[name] for name in sets)} |",
-        "|---|---|---|" + "---|" * len(sets),
-    ]
+    lines = []
     for claim, what, paper, block, value in claims:
-        texts = [_text(tables.get(block, {}).get(name), value) for name in sets]
-        if any(text != "not run" for text in texts):
-            lines.append(f"| {claim} | {what} | {paper} | {' | '.join(texts)} |".replace("-0.0000", "0.0000"))
-    return "\n".join(lines)
+        named = _lines(what)
+        columns = [_values(tables.get(block, {}).get(name), value, len(named)) for name in sets]
+        if any(column[0] != NOT_RUN for column in columns):
+            papers = _lines(paper) + ("",) * (len(named) - len(_lines(paper)))
+            lines += zip((claim,) * len(named), named, papers, *columns, strict=True)
+    return pages.table(["claim", "what", "paper", *(SHORT[name] for name in sets)], lines).replace("-0.0000", "0.0000")
 
 
-def _text(rows: Rows | None, value: Callable[[Rows], str]) -> str:
+def _lines(texts: Texts) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else texts
+
+
+def _values(rows: Rows | None, value: Callable[[Rows], Texts], lines: int) -> tuple[str, ...]:
     try:
-        return value(rows) if rows else "not run"
+        return _lines(value(rows)) if rows else (NOT_RUN,) * lines
     except NotRun:
-        return "not run"
+        return (NOT_RUN,) * lines
 
 
 # ---------------------------------------------------------------- Little's law
