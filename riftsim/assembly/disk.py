@@ -7,40 +7,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from riftsim.artifacts import ArtifactStore
-from riftsim.assembly.index import SearchIndex
 from riftsim.assembly.live import ready_for_live
 from riftsim.assembly.load import load_of
+from riftsim.assembly.system import Prepared
 from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.drivers.live import LiveNode, run_live
 from riftsim.computenode.drivers.sim import SimulatedRun
 from riftsim.computenode.engine import CpuBudget
-from riftsim.config.schema import ExperimentConfig, IndexFileConfig
+from riftsim.config.schema import IndexFileConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import IndexFileError
 from riftsim.index.diskann_disk_io import write_disk_index
 from riftsim.index.sectors import SectorLayout
-from riftsim.memnode.region import Region
 from riftsim.storage.file_port import FilePort
-from riftsim.systems.context import System
 from riftsim.units import format_bytes
-from riftsim.workload.datasets import Dataset
 
 
-def search_on_disk(
-    config: ExperimentConfig,
-    dataset: Dataset,
-    index: SearchIndex,
-    region: Region,
-    system: System,
-    store: ArtifactStore,
-    on_progress: Callable[[int], None] | None,
-) -> SimulatedRun:
+def search_on_disk(prepared: Prepared, store: ArtifactStore, on_progress: Callable[[int], None] | None) -> SimulatedRun:
     """Search over real reads of a file, as ``driver: {kind: file}`` says."""
-    ready_for_live(replace(system, cluster_changes={}), config.driver)  # the profile of a drive: here is a real one
+    config, system = prepared.config, prepared.system
     driver, cluster = config.driver, config.cluster
-    layout = SectorLayout(region.layout.record_bytes)
-    path = disk_index_of(config, dataset, index, layout, store)
-    load = load_of(config, len(dataset.queries))
+    ready_for_live(replace(system, cluster_changes={}), driver)  # the profile of a drive: here is a real one
+    layout = SectorLayout(prepared.region.layout.record_bytes)
+    path = disk_index_of(prepared, layout, store)
+    queries = len(prepared.dataset.queries)
+    load = load_of(config, queries)
 
     def connect(slots: int, slot_bytes: int) -> FilePort:
         return FilePort(path, slots, slot_bytes, threads=driver.readers, depth=driver.queue_depth, direct=driver.direct)
@@ -56,7 +47,7 @@ def search_on_disk(
             connect,
             system.new_program,
             record_bytes=layout.span_bytes,
-            queries=len(dataset.queries),
+            queries=queries,
             warmup=load.warmup,
             measured=load.measured,
             concurrency=load.concurrency,
@@ -67,9 +58,7 @@ def search_on_disk(
         raise IndexFileError(f"{path}: {error}") from error
 
 
-def disk_index_of(
-    config: ExperimentConfig, dataset: Dataset, index: SearchIndex, layout: SectorLayout, store: ArtifactStore
-) -> Path:
+def disk_index_of(prepared: Prepared, layout: SectorLayout, store: ArtifactStore) -> Path:
     """The file of sectors of an index: the one that it was read from, or one that is written if it is not there yet.
 
     Raises
@@ -77,12 +66,13 @@ def disk_index_of(
     IndexFileError
         If the file cannot be written, or has another size than the index needs: names it.
     """
+    config, index = prepared.config, prepared.index
     asked = config.index
     expected = layout.file_bytes(len(index.vectors))
     if isinstance(asked, IndexFileConfig) and asked.format == "diskann_disk":
         path = Path(asked.path)
     else:
-        content = f"{dataset.fingerprint} {index.facts['index']['fingerprint']}".encode()
+        content = f"{prepared.dataset.fingerprint} {index.facts['index']['fingerprint']}".encode()
         name = f"{hashlib.sha256(content).hexdigest()[:16]}_disk.index"
         path = Path(config.driver.folder or store.root / "disk-index") / name
         if not path.exists():

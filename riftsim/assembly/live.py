@@ -12,7 +12,7 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.index import SearchIndex, load_configured_dataset, load_search_index
 from riftsim.assembly.load import load_of
-from riftsim.assembly.system import build_system, lay_out, search_context
+from riftsim.assembly.system import Prepared, build_system, lay_out, search_context
 from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.batches import Batched
 from riftsim.computenode.completion_log import CompletionLog
@@ -40,22 +40,20 @@ _LIVE_CHANGES = {"budget", "balancing"}
 """What a system may set of a live compute node."""
 
 
-def search_live(
-    config: ExperimentConfig,
-    dataset: Dataset,
-    index: SearchIndex,
-    region: Region,
-    system: System,
-    on_progress: Callable[[int], None] | None,
-) -> SimulatedRun:
+def search_live(prepared: Prepared, on_progress: Callable[[int], None] | None) -> SimulatedRun:
     """Search over real reads, as ``driver: {kind: live}`` says."""
+    config, region, system = prepared.config, prepared.region, prepared.system
     driver, cluster = config.driver, config.cluster
     log = None if driver.record is None else CompletionLog(driver.record)
-    expected = [content_of(dataset, index, region, node, system.batched) for node in range(cluster.memory_nodes)]
+    expected = [
+        content_of(prepared.dataset, prepared.index, region, node, system.batched)
+        for node in range(cluster.memory_nodes)
+    ]
     settings = reader_settings(driver)
-    load = load_of(config, len(dataset.queries))
+    queries = len(prepared.dataset.queries)
+    load = load_of(config, queries)
     common = {"measured": load.measured, "concurrency": load.concurrency, "arrivals_ps": load.arrivals_ps}
-    common |= {"queries": len(dataset.queries), "warmup": load.warmup, "on_progress": on_progress}
+    common |= {"queries": queries, "warmup": load.warmup, "on_progress": on_progress}
     signal_last_only = cluster.signalling == "last"
     node = LiveNode(
         budget=CpuBudget(threads=cluster.threads, queries_per_thread=cluster.queries_per_thread),

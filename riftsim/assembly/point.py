@@ -12,21 +12,19 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.cache import with_record_cache
 from riftsim.assembly.disk import search_on_disk
-from riftsim.assembly.index import SearchIndex, dataset_facts, load_configured_dataset, load_search_index
+from riftsim.assembly.index import dataset_facts, load_configured_dataset, load_search_index
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
-from riftsim.assembly.system import build_system, charge_memory, lay_out, search_context, stored_ratios
+from riftsim.assembly.system import Prepared, build_system, charge_memory, lay_out, search_context, stored_ratios
 from riftsim.computenode.drivers.local import run_local
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun
 from riftsim.config.machines import ClosedLoad, FileDriver, LiveDriver, LocalDriver, ReplayDriver
 from riftsim.config.schema import ExperimentConfig
 from riftsim.errors import ConfigError
-from riftsim.memnode.region import Region
 from riftsim.results.recorder import PointResult
 from riftsim.search.messages import Answer, Program
 from riftsim.search.progress import progress_of
 from riftsim.systems.alpha import Ratios
 from riftsim.systems.context import System
-from riftsim.workload.datasets import Dataset
 from riftsim.workload.groundtruth import recall
 
 if TYPE_CHECKING:
@@ -155,7 +153,8 @@ def run_point(
     facts["driver"] = config.driver.__struct_config__.tag
     if isinstance(config.driver, FileDriver):
         facts["system"].pop("drive")  # the profile of one that is not used
-    order, answers, timed = _search(config, dataset, index, region, system, store, on_progress, alter)
+    prepared = Prepared(config, dataset, index, region, system)
+    order, answers, timed = _search(prepared, store, on_progress, alter)
     columns: dict[str, np.ndarray] = {}
     windows = trace = None
     if timed is not None:
@@ -176,37 +175,34 @@ def run_point(
         "cpu_s": ended[1] - ready[1],
         "query_states": _state_facts(programs),
     }
-    return _result(config, dataset, index, order, answers, columns, windows, facts, trace)
+    return _result(prepared, order, answers, columns, windows, facts, trace)
 
 
 def _search(
-    config: ExperimentConfig,
-    dataset: Dataset,
-    index: SearchIndex,
-    region: Region,
-    system: System,
+    prepared: Prepared,
     store: ArtifactStore,
     on_progress: Callable[[int], None] | None,
     alter: Callable[[SimulatedCluster], SimulatedCluster] | None,
 ) -> tuple[np.ndarray, list[Answer], SimulatedRun | None]:
     """Search under the configured driver: which queries, their answers, and the run of a driver that has a clock."""
-    driver = config.driver
+    driver, new_program = prepared.config.driver, prepared.system.new_program
     if isinstance(driver, LocalDriver):
-        order = np.arange(config.measured_queries or len(dataset.queries)) % len(dataset.queries)
-        return order, run_local(system.new_program, order.tolist(), on_progress), None
+        queries = len(prepared.dataset.queries)
+        order = np.arange(prepared.config.measured_queries or queries) % queries
+        return order, run_local(new_program, order.tolist(), on_progress), None
     if isinstance(driver, ReplayDriver):
         from riftsim.computenode.drivers.replay import run_replay
 
-        queries, answers = run_replay(driver.log, system.new_program, on_progress)
+        queries, answers = run_replay(driver.log, new_program, on_progress)
         return np.array(queries, np.int64), answers, None
     if isinstance(driver, LiveDriver):
         from riftsim.assembly.live import search_live
 
-        timed = search_live(config, dataset, index, region, system, on_progress)
+        timed = search_live(prepared, on_progress)
     elif isinstance(driver, FileDriver):
-        timed = search_on_disk(config, dataset, index, region, system, store, on_progress)
+        timed = search_on_disk(prepared, store, on_progress)
     else:
-        timed = simulate(config, dataset, index, region, system, on_progress, alter)
+        timed = simulate(prepared, on_progress, alter)
     return np.array([run.query for run in timed.runs]), [run.answer for run in timed.runs], timed
 
 
@@ -228,9 +224,7 @@ def _state_facts(programs: list[Program]) -> dict[str, int]:
 
 
 def _result(
-    config: ExperimentConfig,
-    dataset: Dataset,
-    index: SearchIndex,
+    prepared: Prepared,
     order: np.ndarray,
     answers: list[Answer],
     columns: dict[str, np.ndarray],
@@ -238,12 +232,13 @@ def _result(
     facts: dict,
     trace: "Trace | None",
 ) -> PointResult:
+    dataset, shown, k = prepared.dataset, prepared.index.ids, prepared.config.search.k
     ids = np.stack([answer.ids for answer in answers])
-    if index.ids is not None:
-        ids = np.where(ids >= 0, index.ids[np.maximum(ids, 0)], -1).astype(np.int32)
+    if shown is not None:
+        ids = np.where(ids >= 0, shown[np.maximum(ids, 0)], -1).astype(np.int32)
     names = dict.fromkeys((*_READ_COUNTS, *(name for answer in answers for name in answer.counts)))
     counts = {name: np.array([answer.counts.get(name, 0) for answer in answers], np.int64) for name in names}
-    strict, with_ties = recall(ids, dataset.truth.take(order), config.search.k, dataset.base, dataset.queries[order])
+    strict, with_ties = recall(ids, dataset.truth.take(order), k, dataset.base, dataset.queries[order])
     queries = {"query": order.astype(np.int64), **columns, **counts, "recall": strict, "recall_ties": with_ties}
     facts["progress"] = progress_of([answer.trail for answer in answers if answer.trail is not None])
     return PointResult(queries, ids, np.stack([answer.distances for answer in answers]), windows, facts, trace)

@@ -5,43 +5,39 @@ from dataclasses import replace
 
 import numpy as np
 
-from riftsim.assembly.index import SearchIndex
 from riftsim.assembly.load import load_of
+from riftsim.assembly.system import Prepared
 from riftsim.computenode.balancing import Balancing
 from riftsim.computenode.costs import CpuModel
 from riftsim.computenode.drivers.compiled import python_policy, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
 from riftsim.computenode.engine import ComputeNode, CpuBudget
 from riftsim.config.machines import TraceConfig
-from riftsim.config.schema import ExperimentConfig
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
-from riftsim.memnode.region import Region
 from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Blocked
 from riftsim.systems.context import System
 from riftsim.units import PS_PER_US
-from riftsim.workload.datasets import Dataset
 
 _ENGINES = {"simpy": run_simulated, "compiled": run_compiled}
 
 
 def simulate(
-    config: ExperimentConfig,
-    dataset: Dataset,
-    index: SearchIndex,
-    region: Region,
-    system: System,
+    prepared: Prepared,
     on_progress: Callable[[int], None] | None,
     alter: Callable[[SimulatedCluster], SimulatedCluster] | None = None,
 ) -> SimulatedRun:
     """Simulate the configured load on the configured cluster, or on what ``alter`` makes of it."""
+    config, system = prepared.config, prepared.system
     cluster = config.cluster
     profile = load_profile(config.hardware)
-    load = load_of(config, len(dataset.queries))
+    queries = len(prepared.dataset.queries)
+    load = load_of(config, queries)
+    code_bytes, vector_bytes = prepared.index.codec.code_bytes, prepared.region.layout.vector_bytes
     simulated = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=index.codec.code_bytes, vector_bytes=region.layout.vector_bytes),
+        cpu=CpuModel.of(profile.cpu, code_bytes=code_bytes, vector_bytes=vector_bytes),
         budget=CpuBudget(threads=cluster.threads, queries_per_thread=cluster.queries_per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=cluster.compute_nodes,
@@ -63,7 +59,7 @@ def simulate(
     run = _ENGINES[engine](
         simulated,
         system.new_program,
-        queries=len(dataset.queries),
+        queries=queries,
         warmup=load.warmup,
         measured=load.measured,
         concurrency=load.concurrency,

@@ -1,6 +1,7 @@
 """The system of a configuration: records on memory nodes, what the system is built from, and what memory it takes."""
 
 import hashlib
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -51,6 +52,18 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "distvs": distvs.build,
     "d_hnsw": d_hnsw.build,
 }
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A configuration, and all that a search of it needs, whatever its driver."""
+
+    config: ExperimentConfig
+    dataset: Dataset
+    index: SearchIndex
+    region: Region
+    """The records at the memory nodes."""
+    system: System
 
 
 def lay_out(config: ExperimentConfig, index: SearchIndex, store: ArtifactStore) -> Region:
