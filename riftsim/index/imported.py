@@ -33,7 +33,3 @@ class ImportedIndex:
     routing_only: np.ndarray
     metric: str | None
     source: str
-
-    def external(self, rows: np.ndarray) -> np.ndarray:
-        """Return the external ids (int64) of rows; -1 stays -1."""
-        return np.where(rows >= 0, self.ids[np.maximum(rows, 0)], -1)

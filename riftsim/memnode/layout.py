@@ -1,4 +1,4 @@
-"""The record of one node at the memory node, and the parts of it that a read can ask for.
+"""The record of one node at the memory node: its parts and their sizes.
 
 A record is the exact vector, then a 4-byte degree and R 4-byte ids: of fixed length and without padding, so an offset
 follows from the slot alone. With R = 96 and 128 uint8 values it has 516 bytes; 813 of them are the 410 KiB that RiftANN
@@ -57,18 +57,3 @@ class RecordLayout:
     def record_bytes(self) -> int:
         """Bytes of the whole record."""
         return self.vector_bytes + self.adjacency_bytes
-
-    @property
-    def record_range(self) -> tuple[int, int]:
-        """First byte and length of the whole record: expand-and-verify."""
-        return 0, self.record_bytes
-
-    @property
-    def vector_range(self) -> tuple[int, int]:
-        """First byte and length of the vector: verify-only."""
-        return 0, self.vector_bytes
-
-    @property
-    def adjacency_range(self) -> tuple[int, int]:
-        """First byte and length of the adjacency list: expand-after-verification."""
-        return self.vector_bytes, self.adjacency_bytes

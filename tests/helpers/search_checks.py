@@ -92,7 +92,8 @@ class EagerPair:
 
     def _check_place(self, read) -> None:
         layout = self.world.region.layout
-        first, length = (layout.record_range, layout.vector_range, layout.adjacency_range)[read.kind]
+        record, vector, adjacency = layout.record_bytes, layout.vector_bytes, layout.adjacency_bytes
+        first, length = ((0, record), (0, vector), (vector, adjacency))[read.kind]
         memory_nodes, offsets = self.world.region.locate(read.node)
         assert (read.memory_node, read.offset_bytes) == (memory_nodes[0], offsets[0] + first)
         assert read.length_bytes == length

@@ -44,7 +44,7 @@ def test_search_finds_what_diskann_found(name, frozen):
         index.vectors, 128, 0, graph.neighbors, graph.degrees, graph.start, queries, 64, 10, hidden=index.routing_only
     )
     assert np.array_equal(distances, answer["dist"])
-    differs = index.external(rows) != answer["ids"]
+    differs = index.ids[rows] != answer["ids"]
     assert not differs.any() or (np.diff(distances)[differs[:, 1:]] == 0).all()  # only ties may change places
     assert index.routing_only.sum() == frozen
     assert index.metric == "l2"
@@ -74,7 +74,7 @@ def test_round_trip_with_tags_frozen_and_deleted_rows(tmp_path):
     assert np.array_equal(index.vectors, vectors)
     assert index.vectors.dtype == np.int8
     assert index.routing_only.tolist() == [False, False, False, True, True]
-    assert index.external(np.array([0, 2, -1])).tolist() == [10, 0, -1]
+    assert index.ids[[0, 2]].tolist() == [10, 0]
     assert index.metric == "l2"
     write_memory_index(tmp_path / "ann", graph, vectors, "ip")
     again = read_memory_index(tmp_path / "ann")

@@ -48,7 +48,7 @@ def test_faiss_bytes_with_external_ids_and_without_storage(tmp_path):
     index = read_faiss_hnsw(tmp_path / "index")
     assert index.vectors.dtype == np.uint8
     assert np.array_equal(index.vectors, VECTORS)
-    assert index.external(np.array([0, 3, -1])).tolist() == [2**33, 2**33 + 21, -1]
+    assert index.ids[[0, 3]].tolist() == [2**33, 2**33 + 21]
     faiss.write_index(faiss.downcast_index(tool.index), str(tmp_path / "bare"), faiss.IO_FLAG_SKIP_STORAGE)
     bare = read_faiss_hnsw(tmp_path / "bare")
     assert bare.vectors is None
@@ -186,5 +186,5 @@ def test_genuine_hnswlib_file(tmp_path):
     assert set(index.ids[index.routing_only].tolist()) == {1, 31, 61}
     assert np.array_equal(index.vectors[np.argsort(index.ids)], VECTORS)
     rows, distances, _ = search(index, QUERIES, 0)
-    assert (index.external(rows) == found["labels"]).mean() > 0.97
+    assert (index.ids[rows] == found["labels"]).mean() > 0.97
     assert np.isclose(distances, found["distances"]).mean() > 0.97

@@ -35,11 +35,9 @@ def test_record_arithmetic_of_the_paper():
     assert round((813 * layout.vector_bytes + 405 * layout.adjacency_bytes) / 1024, 2) == 255.08
 
 
-def test_read_ranges_cover_the_record_once():
+def test_wider_elements_make_longer_vectors():
     layout = RecordLayout(96, np.float32, 64)
-    assert layout.record_range == (0, 96 * 4 + 4 + 64 * 4)
-    assert layout.vector_range == (0, 384)
-    assert layout.adjacency_range == (384, 260)
+    assert (layout.vector_bytes, layout.adjacency_bytes, layout.record_bytes) == (384, 260, 644)
 
 
 @pytest.mark.parametrize("arguments", [(0, np.uint8, 4), (4, np.uint8, 0), (4, np.float64, 4)])
