@@ -43,7 +43,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add_json(build)
     build.set_defaults(command=_build)
 
-    run = commands.add_parser("run", help="run the points of an experiment that are not complete yet")
+    run = commands.add_parser(
+        "run",
+        help="run the points of an experiment that are not complete yet",
+        epilog="Table and figures show the points of this call, those that were complete included. "
+        "After another --set, `riftsim plot DIR` draws all that the results folder DIR holds.",
+    )
     add_experiment(run)
     run.add_argument("--out", metavar="DIR", type=Path, default=None, help="results folder (default: results/runs)")
     run.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
@@ -244,7 +249,7 @@ def _print_summary(report: "Report", runs: "RunSet", figures: list[Path]) -> Non
         print_table(columns, rows, title=report.experiment)
         _say_what_was_too_short(runs)
         _say_what_python_costs(runs)
-    print(f"results: {report.folder}")
+        print(f"results: {report.folder}")
     print_figures(figures)
 
 

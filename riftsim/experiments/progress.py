@@ -12,6 +12,8 @@ from riftsim.experiments.runner import Reporter
 
 _WIDE = 50
 """From this many characters on there is room for a bar."""
+_ESTIMATES_FROM_S = 2.0
+"""Less than this says nothing about the time that is left."""
 
 
 def reporter_for(stream: TextIO) -> Reporter:
@@ -26,13 +28,20 @@ def outcome_line(outcome: Outcome) -> str:
     return f"{outcome.point.slug}: {outcome.seconds:.1f} s"
 
 
+def time_left(seconds: float) -> str:
+    """Say how long something will take, as exactly as can be known."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s left"
+    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"
+
+
 class LineReporter:
     """One line per event."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
         self._total = self._done = self._skipped = 0
-        self._first_end: float | None = None
+        self._first_end_s: float | None = None
 
     def begin(self, total: int, skipped: int) -> None:
         """Say how many points there are."""
@@ -45,14 +54,14 @@ class LineReporter:
         self._print(text)
 
     def finished(self, outcome: Outcome) -> None:
-        """Print the point, the rate and the time left; both from the second point on, as the first compiles kernels."""
+        """Print the point and, while there is more to come, rate and time left; without the first, which compiles."""
         self._done += 1
         left, timed, rest = self._total - self._done, self._done - self._skipped - 1, ""
-        if self._first_end is None:
-            self._first_end = time.monotonic()
-        elif left:
-            each_s = (time.monotonic() - self._first_end) / timed
-            rest = f" ({60 / max(each_s, 1e-3):.1f} points/min, {each_s * left:.0f} s left)"
+        now_s = time.monotonic()
+        if self._first_end_s is None:
+            self._first_end_s = now_s
+        elif left and (elapsed_s := now_s - self._first_end_s) >= _ESTIMATES_FROM_S:
+            rest = f" ({60 * timed / elapsed_s:.1f} points/min, {time_left(elapsed_s / timed * left)})"
         self._print(f"[{self._done}/{self._total}] {outcome_line(outcome)}{rest}")
 
     def end(self) -> None:

@@ -72,6 +72,12 @@ class TestRun:
         assert "riftsim: error: point seed1 failed: vectors.fvecs: row 3: found NaN" in err
         assert "1 of 2 points failed; the same command tries them again" in err
 
+    def test_no_results_are_named_where_every_point_failed(self, capsys):
+        assert main(["run", write("seed: 1")]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "1 of 1 points failed" in err
+
     def test_a_folder_that_cannot_be_written(self, capsys):
         Path("taken").write_text("", encoding="utf-8")
         assert main(["run", write(""), "--out", "taken"]) == 2

@@ -2,21 +2,23 @@
 
 import io
 import json
+import re
 import sys
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from riftsim.config.sweep import load_experiment
 from riftsim.errors import ResultsError
-from riftsim.experiments import runner
+from riftsim.experiments import progress, runner
 from riftsim.experiments.progress import BarReporter, LineReporter
 from riftsim.experiments.runner import Engine, require_writable, run_experiment
 from riftsim.results import store
 
 HELPERS = str(Path(__file__).resolve().parents[1] / "helpers")
-FAKE = Engine("fake_engine:run_point", "fake_engine:prepare")
+FAKE = Engine("fake_engine:run_point", "fake_engine:prepare", None)
 
 
 @pytest.fixture(autouse=True)
@@ -149,18 +151,38 @@ class TestFolders:
 
 
 class TestProgress:
-    def test_plain_lines_tell_count_rate_and_time_left(self, tmp_path):
+    def test_plain_lines_tell_count_rate_and_time_left(self, tmp_path, monkeypatch):
+        ends = iter([100.0, 100.5, 112.0, 130.0])
+        monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(ends)))
         stream = io.StringIO()
-        run_experiment(experiment({"seed": [0, 20, 1]}), out=tmp_path, engine=FAKE, reporter=LineReporter(stream))
+        run_experiment(experiment({"seed": [0, 20, 30, 1]}), out=tmp_path, engine=FAKE, reporter=LineReporter(stream))
         lines = stream.getvalue().splitlines()
-        assert lines[0] == "3 point(s)"
+        assert lines[0] == "4 point(s)"
         assert lines[1].startswith("preparing d: ")
-        assert lines[2].startswith("[1/3] seed0: ")
-        assert "left" not in lines[2], "the first point's time contains compiling"
-        assert lines[3].startswith("[2/3] seed20: ")
-        assert "points/min" in lines[3]
-        assert "s left" in lines[3]
-        assert lines[4].startswith("[3/3] seed1: failed")
+        assert re.fullmatch(r"\[1/4\] seed0: \d+\.\d s", lines[2]), "the first point's time contains compiling"
+        assert re.fullmatch(r"\[2/4\] seed20: \d+\.\d s", lines[3]), "half a second says nothing about the others"
+        assert lines[4].endswith(" s (10.0 points/min, about 6 s left)")
+        assert lines[5] == "[4/4] seed1: failed", "nothing is left"
+
+    @pytest.mark.parametrize(
+        ("seconds", "words"),
+        [(0.1, "about 1 s left"), (89, "about 89 s left"), (150, "about 2 min left"), (9000, "about 2.5 h left")],
+    )
+    def test_time_left_is_no_more_exact_than_it_can_be(self, seconds, words):
+        assert progress.time_left(seconds) == words
+
+    @pytest.mark.parametrize("warm", [False, True])
+    def test_kernels_that_have_to_be_compiled_are_announced(self, tmp_path, monkeypatch, warm):
+        from riftsim.kernels import _jit
+
+        (tmp_path / "cache" / "kernels_1").mkdir(parents=True)
+        if warm:
+            (tmp_path / "cache" / "kernels_1" / "pool.push.nbi").touch()
+        monkeypatch.setattr(_jit, "KERNEL_CACHE", tmp_path / "cache")
+        stream = io.StringIO()
+        engine = Engine(FAKE.run_point, FAKE.prepare)
+        run_experiment(experiment({}), out=tmp_path, engine=engine, reporter=LineReporter(stream))
+        assert ("compiling kernels (once per machine;" in stream.getvalue()) == (not warm)
 
     @pytest.mark.parametrize("width", [20, 120])
     def test_the_bar_shows_the_count(self, tmp_path, width):
