@@ -2,6 +2,7 @@
 sensitivity tells how far constants can move before a conclusion changes."""
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,14 +112,17 @@ def _write_growth(lab: "Lab", folder: Path) -> list[Path]:
     from riftsim.files import atomic_write
     from riftsim.plotting.growth import LABELS, drawing_of
     from riftsim.plotting.output import write_figure
-    from riftsim.reproduction import scale
+    from riftsim.reproduction import scale, scale_systems
     from riftsim.reproduction.lab import NotMeasured
 
     try:
-        rows = [row for recall in ("0.90", "0.95") for row in scale.table(lab, recall)]
-        figure = drawing_of(scale.curves(lab, "0.95", LABELS))
+        studies = [scale.study(lab, recall) for recall in ("0.90", "0.95")]
     except NotMeasured:
         return []
+    figure = drawing_of(scale.curves(studies[1], LABELS))
+    with contextlib.suppress(NotMeasured):
+        studies += [scale_systems.study(lab, recall) for recall in ("0.90", "0.95")]
+    rows = [row for study in studies for row in scale.table(study)]
     path = folder / "laws.csv"
     with atomic_write(path) as partial:
         pd.DataFrame(rows).to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")

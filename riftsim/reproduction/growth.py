@@ -2,7 +2,7 @@
 
 Two laws, straight lines against ln n: a power law (ln y) and a logarithm (y). Which of them holds beyond the data is
 not known: an extrapolation takes the law that better predicts the largest n from the smaller ones, and its interval
-spans the intervals of both.
+spans the intervals of both. A quantity that is not positive at every n, such as a difference, has the logarithm alone.
 """
 
 import math
@@ -105,7 +105,7 @@ def fit(name: LawName, sizes: Sequence[float], values: Sequence[float]) -> Law:
 
 @dataclass(frozen=True)
 class Growth:
-    """Both laws of a quantity, and how each predicts the largest n from the smaller ones.
+    """The laws of a quantity, and how each predicts the largest n from the smaller ones.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Growth:
         return low <= measured <= high
 
     def predict(self, n: float) -> tuple[float, float, float]:
-        """Return the better law's value at n, with the interval that spans both laws' prediction intervals."""
+        """Return the better law's value at n, with the interval that spans the laws' prediction intervals."""
         return _span([law.predict(n) for law in self.laws])
 
     def ratio(self, n: float, base: float) -> tuple[float, float, float]:
@@ -134,12 +134,12 @@ class Growth:
 
 
 def grow(sizes: Sequence[float], values: Sequence[float]) -> Growth:
-    """Fit both laws and check them by leaving out the largest n.
+    """Fit the laws and check them by leaving out the largest n.
 
     Parameters
     ----------
     sizes, values : sequence of float
-        Positive, at least four.
+        At least four. Where a value is not positive the logarithm is the only law.
 
     Raises
     ------
@@ -153,7 +153,8 @@ def grow(sizes: Sequence[float], values: Sequence[float]) -> Growth:
             f"growth law: found {len(sizes)} sizes, expected four or more: one is left out for the check"
         )
     held_out, errors = {}, {}
-    for name in ("power", "logarithm"):
+    possible: tuple[LawName, ...] = ("power", "logarithm") if (values > 0).all() else ("logarithm",)
+    for name in possible:
         predicted = fit(name, sizes[:-1], values[:-1]).predict(sizes[-1])
         held_out[name] = (float(sizes[-1]), float(values[-1]), *predicted)
         errors[name] = abs(predicted[0] - values[-1])

@@ -25,6 +25,8 @@ class Level:
         Per phase of a burst.
     base_sizes : tuple of int
         Vectors of the SIFT set in the scale study; sizes that the data does not have are left out.
+    system_sizes : tuple of int
+        Of them, those at which other systems are run, which take a hundred times as long.
     perturbations : tuple of float
         Factors of each latency constant in the sensitivity study.
     samples : int
@@ -38,6 +40,7 @@ class Level:
     seeds: tuple[int, ...]
     arrivals: int
     base_sizes: tuple[int, ...]
+    system_sizes: tuple[int, ...]
     perturbations: tuple[float, ...]
     samples: int
     burst_share: float = 0.84
@@ -63,6 +66,7 @@ SMOKE = Level(
     seeds=(0, 1),
     arrivals=100,
     base_sizes=(1000, 1500, 2000, 3000),
+    system_sizes=(1000, 1500, 2000, 3000),
     perturbations=(0.5, 2.0),
     samples=4,
     scale_sets=({"dataset.name": "sift-photos-10k"},),
@@ -79,6 +83,7 @@ QUICK = Level(
     seeds=(0, 1, 2),
     arrivals=1500,
     base_sizes=(2500, 5000, 10_000, 20_000, 40_000),
+    system_sizes=(5000, 10_000, 20_000, 40_000),
     perturbations=(0.25, 4.0),
     samples=8,
     scale_sets=_SIFT_SIZES[1:],
@@ -95,6 +100,7 @@ FULL = Level(
     seeds=(0, 1, 2, 3, 4),
     arrivals=3000,
     base_sizes=(10_000, 20_000, 40_000, 70_000, 100_000, 300_000, 1_000_000),
+    system_sizes=(10_000, 40_000, 100_000, 300_000, 1_000_000),
     perturbations=(0.25, 0.5, 2.0, 4.0),
     samples=32,
     scale_sets=_SIFT_SIZES,

@@ -121,8 +121,8 @@ def cut(of: Value) -> Value:
 
 
 def inverse(of: Value) -> Value:
-    """Return one over a positive number."""
-    return replace(of, value=1 / of.value, low=1 / of.high, high=1 / of.low)
+    """Return one over a positive number, whose interval may reach below 0 where it is extrapolated."""
+    return replace(of, value=1 / of.value, low=1 / of.high, high=1 / of.low if of.low > 0 else math.inf)
 
 
 def negative(of: Value) -> Value:

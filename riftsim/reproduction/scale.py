@@ -1,6 +1,8 @@
 """The scale study: what a search costs against the number of vectors, and what follows for 100 M and 1 G of them."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,16 @@ EXPERIMENT = "scale"
 FLIGHTS = (22, 30)
 """Queries in flight on the paper's sets of 100 M vectors and on SIFT1B."""
 
+Row = dict[str, Any]
+"""What was measured at a size: ``n``, the ``dataset``, the recall it was matched by as ``target``, and quantities."""
+
 METRICS = (
     "hops", "expansions", "exact_reads", "reads", "reads_record", "reads_vector", "reads_adjacency",
     "latency_mean_us", "evaluations",
 )  # fmt: skip
 
 
-def study(lab: Lab, recall: str) -> list[dict[str, Any]]:
+def study(lab: Lab, recall: str) -> list[Row]:
     """Measure a search at a recall for every size that the level asks for and the data has.
 
     Parameters
@@ -33,28 +38,41 @@ def study(lab: Lab, recall: str) -> list[dict[str, Any]]:
     -------
     list of dict
         One per size: ``n``, ``L``, ``alpha``, ``candidates`` (what verify-all reads) and the metrics of RiftANN with
-        22 queries in flight; ``latency_30_us`` with 30; ``local_us``, ``local_expansions`` of in-memory Vamana and
-        ``remote_wait_us`` of Remote-Vamana as section 2 has them.
+        22 queries in flight; ``latency_30_us`` with 30, and what waiting for all evaluations gives instead:
+        ``wait_all_30_us`` and ``recall_lost``, its recall less that of the gate; ``local_us``, ``local_expansions`` of
+        in-memory Vamana and ``remote_wait_us`` of Remote-Vamana as section 2 has them.
 
     Raises
     ------
     NotMeasured
         Fewer than four sizes are there.
     """
-    rows: list[dict[str, Any]] = []
+    return at_each(lab.level.base_sizes, lambda size: _at(lab, size, recall))
+
+
+def at_each(sizes: Iterable[int], measure: Callable[[int], Row]) -> list[Row]:
+    """Measure at every size that the data has.
+
+    Raises
+    ------
+    NotMeasured
+        Fewer than four sizes are there.
+    """
+    rows: list[Row] = []
     reasons = []
-    for size in lab.level.base_sizes:
+    for size in sizes:
         try:
-            rows.append(_at(lab, size, recall))
+            rows.append(measure(size))
         except NotMeasured as reason:
             reasons.append(str(reason))
     if len(rows) < 4:
-        raise NotMeasured(f"scale study: {len(rows)} size(s), expected four or more: {reasons[0] if reasons else ''}")
+        found = f"scale study: {len(rows)} size(s), expected four or more"
+        raise NotMeasured(": ".join([found, *reasons[:1]]))
     return rows
 
 
-def _at(lab: Lab, size: int, recall: str) -> dict[str, Any]:
-    dataset = _sized(lab, size)
+def _at(lab: Lab, size: int, recall: str) -> Row:
+    dataset = sized(lab, size)
     L = lab.point(dataset, recall)
     settings = {"search__L": L, "measured_queries": lab.level.queries}
     riftann = {"kind": "riftann", "balancing": {"kind": "fixed"}}
@@ -62,15 +80,21 @@ def _at(lab: Lab, size: int, recall: str) -> dict[str, Any]:
         lab.runs(EXPERIMENT, dataset, system=riftann, load__concurrency=flights, **settings).runs[0]
         for flights in FLIGHTS
     )
-    row: dict[str, Any] = {"n": size, "dataset": dataset["dataset.name"], "L": L, "alpha": own.facts["system"]["alpha"]}
-    row |= own.metrics(METRICS)
-    row["latency_30_us"] = more.metrics(["latency_mean_us"])["latency_mean_us"]
+    row: Row = {"n": size, "dataset": dataset["dataset.name"], "target": recall, "L": L}
+    row |= {"alpha": own.facts["system"]["alpha"], **own.metrics(METRICS)}
+    waiting = {**riftann, "gate": {"kind": "wait-all"}}
+    last = lab.runs(EXPERIMENT, dataset, system=waiting, load__concurrency=FLIGHTS[1], **settings).runs[0]
+    gated, whole = (run.metrics(["latency_mean_us", "recall"]) for run in (more, last))
+    row |= {"latency_30_us": gated["latency_mean_us"], "wait_all_30_us": whole["latency_mean_us"]}
+    row |= {"gate_over_wait_all": gated["latency_mean_us"] / whole["latency_mean_us"]}
+    row |= {"recall_lost": whole["recall"] - gated["recall"]}
     every = lab.runs("operating_points", dataset, search__L=L, dataset__split_seed=0)
     row["candidates"] = every.runs[0].metrics(["exact_reads"])["exact_reads"]
     return row | _section2(lab, dataset, float(recall))
 
 
-def _sized(lab: Lab, size: int) -> dict[str, Any]:
+def sized(lab: Lab, size: int) -> dict[str, Any]:
+    """Return the settings that choose so many vectors of the largest set that is there."""
     return {"dataset.queries": lab.level.queries, **_largest_set(lab), "dataset.n": size}
 
 
@@ -98,7 +122,7 @@ def _at_recall(lab: Lab, dataset: dict[str, Any], recall: float, system: dict[st
 
 def section2_at(lab: Lab, recall: str, n: float, hardware: str) -> dict[str, float]:
     """Return ``local_us`` and ``remote_wait_us`` of a hardware profile, extrapolated to n vectors."""
-    rows = [{"n": size, **_section2(lab, _sized(lab, size), float(recall), hardware)} for size in _sizes(lab)]
+    rows = [{"n": size, **_section2(lab, sized(lab, size), float(recall), hardware)} for size in _sizes(lab)]
     sizes = [row["n"] for row in rows]
     return {name: grow(sizes, [row[name] for row in rows]).predict(n)[0] for name in ("local_us", "remote_wait_us")}
 
@@ -115,7 +139,7 @@ def _sizes(lab: Lab) -> list[int]:
     found = []
     for size in lab.level.base_sizes:
         try:
-            lab.runs("operating_points", _sized(lab, size), search__L=10, dataset__split_seed=0)
+            lab.runs("operating_points", sized(lab, size), search__L=10, dataset__split_seed=0)
         except NotMeasured:
             continue
         found.append(size)
@@ -136,68 +160,68 @@ def _largest_set(lab: Lab) -> dict[str, Any]:
     raise NotMeasured(f"scale study: no data set: {reason}")
 
 
-def law(lab: Lab, quantity: str, recall: str) -> Growth:
-    """Return the growth law of a quantity of `study`."""
-    rows = study(lab, recall)
+def law(rows: Sequence[Row], quantity: str) -> Growth:
+    """Return the growth law of a quantity of some rows."""
     return grow([row["n"] for row in rows], [row[quantity] for row in rows])
 
 
-def at_scale(lab: Lab, quantity: str, recall: str, n: float, scale: float = 1.0) -> Value:
-    """Return a quantity of `study` extrapolated to n vectors, with its prediction interval."""
-    found = law(lab, quantity, recall)
+def at_scale(rows: Sequence[Row], quantity: str, n: float, scale: float = 1.0) -> Value:
+    """Return a quantity extrapolated to n vectors, with its prediction interval."""
+    found = law(rows, quantity)
     value, low, high = (scale * number for number in found.predict(n))
-    return Value(value, low, high, extrapolated=True, on=_on(lab, recall, n, found))
+    return Value(value, low, high, extrapolated=True, on=_on(rows, n, found))
 
 
-def growth_at_scale(lab: Lab, quantity: str, recall: str, n: float, base: float) -> Value:
+def growth_at_scale(rows: Sequence[Row], quantity: str, n: float, base: float) -> Value:
     """Return the growth of a quantity from one number of vectors to another."""
-    found = law(lab, quantity, recall)
+    found = law(rows, quantity)
     value, low, high = found.ratio(n, base)
-    return Value(value, min(low, high), max(low, high), extrapolated=True, on=_on(lab, recall, n, found))
+    return Value(value, min(low, high), max(low, high), extrapolated=True, on=_on(rows, n, found))
 
 
-def _on(lab: Lab, recall: str, n: float, found: Growth) -> str:
-    rows = study(lab, recall)
+def rate_at_scale(latency_ms: Value, in_flight: int) -> Value:
+    """Return the kqps that follow from an extrapolated latency with so many queries in flight (Little's law)."""
+    high = in_flight / latency_ms.low if latency_ms.low > 0 else math.inf
+    return replace(latency_ms, value=in_flight / latency_ms.value, low=in_flight / latency_ms.high, high=high)
+
+
+def _on(rows: Sequence[Row], n: float, found: Growth) -> str:
     sizes = [row["n"] for row in rows]
     check = "holds" if found.is_checked else "does not hold"
     name = found.laws[0].name
     return (
-        f"{rows[0]['dataset']}, recall {recall}, {min(sizes):,} to {max(sizes):,} vectors, {name} law to {n:.0e}; "
-        f"the law of the smaller n {check} for the largest"
+        f"{rows[0]['dataset']}, recall {rows[0]['target']}, {min(sizes):,} to {max(sizes):,} vectors, "
+        f"{name} law to {n:.0e}; the law of the smaller n {check} for the largest"
     )
 
 
-def table(lab: Lab, recall: str) -> list[dict[str, Any]]:
+def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return the laws of all quantities: growth per decade, check by the largest n, values at 100 M and 1 G."""
-    rows = study(lab, recall)
-    sizes = [row["n"] for row in rows]
     found = []
     for quantity in rows[0]:
-        values = [row[quantity] for row in rows]
-        if quantity in ("n", "dataset") or not np.isfinite(values).all():
+        if quantity in ("n", "dataset", "target") or not np.isfinite([row[quantity] for row in rows]).all():
             continue
-        growth = grow(sizes, values)
+        growth = law(rows, quantity)
         largest, measured, predicted, low, high = growth.held_out[growth.laws[0].name]
-        line = {"recall": recall, "quantity": quantity, "law": growth.laws[0].name, "slope": growth.laws[0].slope}
-        line |= {"n": largest, "measured": measured, "predicted": predicted, "predicted_low": low}
-        line |= {"predicted_high": high, "is_checked": growth.is_checked}
+        line = {"recall": rows[0]["target"], "quantity": quantity, "law": growth.laws[0].name}
+        line |= {"slope": growth.laws[0].slope, "n": largest, "measured": measured, "predicted": predicted}
+        line |= {"predicted_low": low, "predicted_high": high, "is_checked": growth.is_checked}
         for n, name in ((1e8, "100M"), (1e9, "1B")):
             line |= dict(zip((f"at_{name}", f"at_{name}_low", f"at_{name}_high"), growth.predict(n), strict=True))
         found.append(line)
     return found
 
 
-def curves(lab: Lab, recall: str, quantities: Iterable[str]) -> list[dict[str, Any]]:
+def curves(rows: Sequence[Row], quantities: Iterable[str]) -> list[dict[str, Any]]:
     """Return what was measured and what the laws give at every half decade up to 1 G vectors, as a figure needs it."""
-    measured = study(lab, recall)
-    least = measured[0]["n"]
-    rows: list[dict[str, Any]] = []
+    least = rows[0]["n"]
+    points: list[dict[str, Any]] = []
     for quantity in quantities:
-        found = law(lab, quantity, recall)
-        rows += [
-            {"quantity": quantity, "n": row["n"], "value": row[quantity], "low": None, "high": None} for row in measured
+        found = law(rows, quantity)
+        points += [
+            {"quantity": quantity, "n": row["n"], "value": row[quantity], "low": None, "high": None} for row in rows
         ]
         for n in np.geomspace(least, 1e9, 1 + round(2 * np.log10(1e9 / least))):
             value, low, high = found.predict(float(n))
-            rows.append({"quantity": quantity, "n": float(n), "value": value, "low": low, "high": high})
-    return rows
+            points.append({"quantity": quantity, "n": float(n), "value": value, "low": low, "high": high})
+    return points

@@ -165,7 +165,7 @@ def _part_record(part: PartScore) -> dict[str, Any]:
         record |= {"ours": ours.value, "low": ours.low, "high": ours.high}
         record |= {"extrapolated": ours.extrapolated, "on": ours.on}
     elif isinstance(ours, Order):
-        record["on"] = ours.on
+        record |= {"extrapolated": ours.extrapolated, "on": ours.on}
     else:
         record["on"] = ours.reason
     return record

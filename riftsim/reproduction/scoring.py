@@ -4,7 +4,8 @@
   ``missed``: further away, or on the other side of "no difference".
 - ``unresolved``: our interval is wider than the difference that is claimed and reaches the claim (or there is none).
 - ``not comparable``: a number with a unit, or a property of the vectors, measured on other data than the paper's.
-- ``consistent``, ``inconsistent``: extrapolated, and the prediction interval holds the claim or does not.
+- ``consistent``, ``inconsistent``: extrapolated, and the prediction interval holds the claim or does not; an order is
+  inconsistent where the interval lies on the other side of it.
 - ``not run``: with the reason.
 
 Recall and coverage are compared in points, as differences from the reference policy of the same run or as miss rates; a
@@ -64,6 +65,7 @@ class Order:
 
     holds: bool | None
     on: str = ""
+    extrapolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,9 @@ def _part(claim: Claim, target: Target | None, ours: Ours) -> PartScore:
     if isinstance(ours, Missing):
         return PartScore(target, ours, math.nan, None if target and target.is_reference else "not run")
     if isinstance(ours, Order):
-        verdicts: dict[bool | None, Verdict] = {True: "reproduced", False: "missed", None: "unresolved"}
-        return PartScore(target, ours, math.nan, verdicts[ours.holds])
+        measured: dict[bool | None, Verdict] = {True: "reproduced", False: "missed", None: "unresolved"}
+        extrapolated: Verdict = "inconsistent" if ours.holds is False else "consistent"
+        return PartScore(target, ours, math.nan, extrapolated if ours.extrapolated else measured[ours.holds])
     ratio = _ratio(target, ours.value)
     if target.is_reference:
         return PartScore(target, ours, ratio, None)

@@ -79,6 +79,12 @@ def test_too_few_sizes(count, message):
         grow(SIZES[:count], SIZES[:count])
 
 
+def test_a_quantity_that_is_not_positive_everywhere_has_the_logarithm_alone():
+    growth = grow(SIZES, 0.5 * np.log(SIZES) - 5.0)
+    assert [law.name for law in growth.laws] == ["logarithm"]
+    assert growth.predict(1e9) == pytest.approx((0.5 * math.log(1e9) - 5.0,) * 3)
+
+
 def test_values_without_logarithm():
     with pytest.raises(ResultsError, match="positive"):
         fit("power", SIZES, SIZES - 2e4)

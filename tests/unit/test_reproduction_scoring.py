@@ -73,6 +73,11 @@ def test_an_order(holds, verdict):
     assert score(CLAIMS["M30"], [Order(holds)]).verdict == verdict
 
 
+@pytest.mark.parametrize(("holds", "verdict"), [(True, "consistent"), (None, "consistent"), (False, "inconsistent")])
+def test_an_extrapolated_order_is_never_reproduced(holds, verdict):
+    assert score(CLAIMS["B12"], [Order(holds, extrapolated=True)]).verdict == verdict
+
+
 def test_numbers_with_a_unit_need_the_papers_data():
     latency = claim("absolute", low=750.0, unit="us")
     assert score(latency, [near(90.0)]).verdict == "not comparable"

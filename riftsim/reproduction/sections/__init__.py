@@ -23,5 +23,3 @@ __all__ = [
     "pipeline",
     "scalability",
 ]
-
-from riftsim.reproduction.sections import absent  # noqa: F401, isort: skip (last: it fills what the others leave)

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from riftsim.reproduction.groups import dominance, progress
-from riftsim.reproduction.lab import Lab, NotMeasured
+from riftsim.reproduction.lab import Lab
 from riftsim.reproduction.measuring import (
     cut,
     difference,
     every,
     gain,
+    inverse,
     measures,
     metric,
     negative,
@@ -16,6 +17,8 @@ from riftsim.reproduction.measuring import (
     rate_ratio,
     ratio,
 )
+from riftsim.reproduction.scale import EXPERIMENT as SCALE
+from riftsim.reproduction.scale import FLIGHTS, at_scale, rate_at_scale, study
 from riftsim.reproduction.scoring import Order, Value
 from riftsim.reproduction.studies import gates
 
@@ -88,11 +91,20 @@ def dominated(lab: Lab) -> list[Order]:
     return [every(expected, f"{sum(holds is True for holds in expected)} of {len(expected)} dominated")]
 
 
-@measures("G14")
-@measures("G18")
+@measures("G14", SCALE)
 def at_1b(lab: Lab) -> list[Value]:
-    """Wait-all and impact-aware on SIFT1B at 0.95 (G14, G18)."""
-    raise NotMeasured("gates are not part of the scale study: SIFT1B is out of reach")
+    """Latency and throughput on SIFT1B at 0.95, wait-all, then impact-aware (G14)."""
+    rows = study(lab, "0.95")
+    latencies = [at_scale(rows, name, 1e9, 1e-3) for name in ("wait_all_30_us", "latency_30_us")]
+    return [value for latency in latencies for value in (latency, rate_at_scale(latency, FLIGHTS[1]))]
+
+
+@measures("G18", SCALE)
+def over_wait_all_at_1b(lab: Lab) -> list[Value]:
+    """Impact-aware against wait-all, SIFT1B at 0.95 (G18); with as many queries in flight on both sides."""
+    rows = study(lab, "0.95")
+    over = at_scale(rows, "gate_over_wait_all", 1e9)
+    return [cut(over), gain(inverse(over)), at_scale(rows, "recall_lost", 1e9)]
 
 
 @measures("G16", EXPERIMENT)

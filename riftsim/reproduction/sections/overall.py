@@ -20,9 +20,9 @@ from riftsim.reproduction.measuring import (
     rate_ratio,
     ratio,
 )
-from riftsim.reproduction.scale import at_scale
+from riftsim.reproduction.scale import at_scale, rate_at_scale, study
 from riftsim.reproduction.scoring import Order, Ours, Value
-from riftsim.reproduction.studies import KINDS, SYSTEMS, beside, system
+from riftsim.reproduction.studies import IN_FLIGHT, KINDS, SYSTEMS, beside, system
 from riftsim.rng import stream
 
 CODE_BYTES = 20
@@ -36,15 +36,13 @@ _SAMPLE = 2000
 @measures("O01", "scale")
 def latency_sift(lab: Lab) -> list[Value]:
     """Latency of RiftANN, SIFT100M (O01)."""
-    return [at_scale(lab, "latency_mean_us", "0.90", 1e8, 1e-3)]
+    return [at_scale(study(lab, "0.90"), "latency_mean_us", 1e8, 1e-3)]
 
 
 @measures("O08", "scale")
 def throughput_sift(lab: Lab) -> list[Value]:
     """Throughput of RiftANN, SIFT100M (O08)."""
-    latency = at_scale(lab, "latency_mean_us", "0.90", 1e8, 1e-3)
-    ends = sorted((22 / latency.low if latency.low > 0 else float("inf"), 22 / latency.high))
-    return [Value(22 / latency.value, *ends, extrapolated=True, on=latency.on)]
+    return [rate_at_scale(latency_sift(lab)[0], IN_FLIGHT["riftann"])]
 
 
 @measures("O02", SYSTEMS)

@@ -17,7 +17,7 @@ from riftsim.reproduction.measuring import (
     rate_ratio,
     ratio,
 )
-from riftsim.reproduction.scale import at_scale
+from riftsim.reproduction.scale import at_scale, study
 from riftsim.reproduction.scoring import Order, Ours, Value
 from riftsim.reproduction.studies import CALIBRATED, read_modes, verification, wider_alpha, windows
 from riftsim.results.intervals import runs_interval
@@ -29,7 +29,7 @@ VERIFY_ALL, EXPANSION_ONLY = {"kind": "verify-all"}, {"kind": "expansion-only"}
 @measures("P01", "scale")
 def reads(lab: Lab) -> list[Ours]:
     """Reads per query, state-driven (P01)."""
-    return [at_scale(lab, name, "0.95", 1e8) for name in ("exact_reads", "expansions", "reads")]
+    return [at_scale(study(lab, "0.95"), name, 1e8) for name in ("exact_reads", "expansions", "reads")]
 
 
 @measures("P02", "full_record")
@@ -70,7 +70,7 @@ def recall_by_rule(lab: Lab) -> list[Value]:
 @measures("P07", "scale")
 def discovered(lab: Lab) -> list[Ours]:
     """Exact vectors that verify-all reads (P07)."""
-    return [at_scale(lab, "candidates", "0.95", 1e8)]
+    return [at_scale(study(lab, "0.95"), "candidates", 1e8)]
 
 
 @measures("P08", "fig12a_verification")
@@ -149,7 +149,7 @@ def _within(of: Value, bound: float, point: str) -> Order:
 @measures("P17", "scale")
 def reads_by_mode(lab: Lab) -> list[Ours]:
     """Reads by mode (derived) (P17)."""
-    return [at_scale(lab, name, "0.95", 1e8) for name in ("reads_record", "reads_vector", "reads_adjacency")]
+    return [at_scale(study(lab, "0.95"), name, 1e8) for name in ("reads_record", "reads_vector", "reads_adjacency")]
 
 
 @measures("P18", "fig12a_verification")
