@@ -83,7 +83,12 @@ def world_of(config, dataset, index, region, store, compute_nodes, queries_per_t
     profile = load_profile(config.hardware)
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=index.codec.code_bytes, vector_bytes=region.layout.vector_bytes),
+        cpu=CpuModel.of(
+            profile.cpu,
+            code_kind=index.codec.name,
+            code_bytes=index.codec.code_bytes,
+            vector_bytes=region.layout.vector_bytes,
+        ),
         budget=CpuBudget(threads=config.cluster.threads, queries_per_thread=queries_per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=compute_nodes,

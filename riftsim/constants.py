@@ -15,6 +15,9 @@ import msgspec
 from riftsim.errors import ConfigError
 from riftsim.units import PS_PER_NS
 
+SHORT_CODE_BYTES = {"pq": 20, "sq8": 128, "full": 128}
+"""By kind of compact codes: length of those whose cache miss a hardware profile states; what is longer misses more."""
+
 _UNITS = {"ns": "ns", "bytes": "B", "gbps": "Gb/s", "ghz": "GHz", "permille": "permille", "count": "1"}
 MAX_NS = 1e7
 """Of a constant: 10 ms. With it, whatever one event adds to the time is far from what 64 bits of picoseconds hold."""

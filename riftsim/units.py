@@ -8,6 +8,7 @@ PS_PER_NS = 1_000
 PS_PER_US = 1_000_000
 PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
+US_PER_S = 1_000_000
 
 MAX_PS = 2**62
 """Latest time of a simulation, 53 days: what is added to it in one step cannot overflow 64 bits."""

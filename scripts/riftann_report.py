@@ -40,7 +40,7 @@ def operating_points(runset: RunSet) -> dict[str, int]:
 def saturation_qps(runset: RunSet) -> float:
     """Throughput of the closed loop of 22 under impact-aware with epsilon = 1, on the first split of the queries."""
     first = runset.where({"dataset.split_seed": 0})
-    return float(by_gate(first)["impact-aware 1.0"][0].facts["qps"])
+    return by_gate(first)["impact-aware 1.0"][0].metrics(["qps"])["qps"]
 
 
 # ---------------------------------------------------------------- numbers of a group

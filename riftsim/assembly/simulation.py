@@ -34,10 +34,14 @@ def simulate(
     profile = load_profile(config.hardware)
     queries = len(prepared.dataset.queries)
     load = load_of(config, queries)
-    code_bytes, vector_bytes = prepared.index.codec.code_bytes, prepared.region.layout.vector_bytes
+    codec, vector_bytes = prepared.index.codec, prepared.region.layout.vector_bytes
+    try:
+        cpu = CpuModel.of(profile.cpu, code_kind=codec.name, code_bytes=codec.code_bytes, vector_bytes=vector_bytes)
+    except ConfigError as error:
+        raise ConfigError(f"{config.hardware}: {error}") from error
     simulated = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=code_bytes, vector_bytes=vector_bytes),
+        cpu=cpu,
         budget=CpuBudget(threads=cluster.threads, queries_per_thread=cluster.queries_per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=cluster.compute_nodes,

@@ -78,14 +78,23 @@ class _NoPool:
     busy = queued = busy_ps = 0
 
 
+@dataclass(frozen=True)
 class _Job:
-    """Something for any free thread to do."""
+    """Something for any free thread to do.
 
-    __slots__ = ("done", "took_ps")
+    Attributes
+    ----------
+    alone_ps : int
+        What it takes while no other thread is busy.
+    count : callable
+        Told what it takes, when it begins.
+    done : callable
+        Called when it is done.
+    """
 
-    def __init__(self, took_ps: int, done: Callable[[], None]):
-        self.took_ps = took_ps
-        self.done = done
+    alone_ps: int
+    count: Callable[[int], None]
+    done: Callable[[], None]
 
 
 class BatchNode:
@@ -175,9 +184,8 @@ class BatchNode:
             run.start_ps = self._calendar.now
             run.program = self._program
             self.active[run.ordinal] = run
-            took_ps = self._cpu.work_ps(self._search.route(run.query)[1], 1)
-            run.evaluation_ps += took_ps
-            self._others.append(_Job(took_ps, self._routed))
+            alone_ps = self._cpu.work_ps(self._search.route(run.query)[1], 1)
+            self._others.append(_Job(alone_ps, run.count_evaluation, self._routed))
         self._dispatch()
 
     def _routed(self) -> None:
@@ -250,10 +258,9 @@ class BatchNode:
         self._after(at_ps - self._calendar.now, lambda: self._landed(tag))
 
     def _landed(self, partition: int) -> None:
-        took_ps = self._search.place(partition)[2] * self._settings.deserialize_ps_per_byte
+        alone_ps = self._search.place(partition)[2] * self._settings.deserialize_ps_per_byte
         self.counters["partitions_read"] += 1
-        self.counters["deserialize_ps"] += took_ps
-        self._others.append(_Job(took_ps, lambda: self._deserialized(partition)))
+        self._others.append(_Job(alone_ps, self._adder("deserialize_ps"), lambda: self._deserialized(partition)))
         self._dispatch()
 
     def _deserialized(self, partition: int) -> None:
@@ -265,9 +272,8 @@ class BatchNode:
 
     def _search_for_all(self, partition: int) -> None:
         for run in self._users[partition]:
-            took_ps = self._cpu.work_ps(self._search.search(run.query, partition).work, 1)
-            self.counters["search_ps"] += took_ps
-            self._searches.append(_Job(took_ps, lambda: self._searched(partition)))
+            alone_ps = self._cpu.work_ps(self._search.search(run.query, partition).work, 1)
+            self._searches.append(_Job(alone_ps, self._adder("search_ps"), lambda: self._searched(partition)))
         self._dispatch()
 
     def _searched(self, partition: int) -> None:
@@ -280,12 +286,20 @@ class BatchNode:
 
     # ------------------------------------------------------------ threads
 
+    def _adder(self, counter: str) -> Callable[[int], None]:
+        def add(took_ps: int) -> None:
+            self.counters[counter] += took_ps
+
+        return add
+
     def _dispatch(self) -> None:
-        """Give free threads what is to be done."""
+        """Give free threads what is to be done; the reading thread touches no bytes and slows nobody."""
         while self.busy_threads < self._threads and (self._searches or self._others):
             job = (self._searches or self._others).popleft()
             self.busy_threads += 1
-            self._after(job.took_ps, lambda job=job: self._job_done(job))
+            took_ps = self._cpu.contended_ps(job.alone_ps, self.busy_threads)
+            job.count(took_ps)
+            self._after(took_ps, lambda job=job: self._job_done(job))
 
     def _job_done(self, job: _Job) -> None:
         self.busy_threads -= 1

@@ -8,6 +8,8 @@ for each other main thread that is busy at that moment.
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from riftsim.constants import SHORT_CODE_BYTES
+from riftsim.errors import ConfigError
 from riftsim.kernels import prices
 from riftsim.rdma.profiles import CpuCosts
 from riftsim.search.messages import Work
@@ -63,24 +65,30 @@ class CpuModel:
     contention_permille: int
 
     @classmethod
-    def of(cls, costs: CpuCosts, *, code_bytes: int, vector_bytes: int) -> "CpuModel":
+    def of(cls, costs: CpuCosts, *, code_kind: str, code_bytes: int, vector_bytes: int) -> "CpuModel":
         """Price the work of a run.
 
         Parameters
         ----------
         costs : CpuCosts
             Of the hardware profile.
+        code_kind : {"pq", "sq8", "full"}
+            What compact codes are: each kind has prices of its own.
         code_bytes, vector_bytes : int
             Size of a compact code and of an exact vector.
+
+        Raises
+        ------
+        ConfigError
+            If the profile does not price this kind of codes, or codes of this size; names the key.
         """
-        compact_ps = costs.compact_distance_base_ps + costs.compact_miss_ps
         exact_ps = costs.exact_distance_base_ps + vector_bytes * costs.exact_distance_per_byte_ps
         return cls(
             query_ps=costs.query_setup_ps,
             table_entry_ps=costs.table_entry_ps,
             list_ps=costs.list_ps,
             neighbor_ps=costs.neighbor_ps,
-            compact_ps=compact_ps + code_bytes * costs.compact_distance_per_byte_ps,
+            compact_ps=_compact_ps(costs, code_kind, code_bytes),
             exact_ps=exact_ps,
             local_exact_ps=exact_ps + costs.local_record_miss_ps,
             insertion_ps=costs.insertion_ps,
@@ -115,7 +123,7 @@ class CpuModel:
             self.neighbor_ps,
             self.compact_ps + self.offer_ps,
             self.exact_ps,
-            self.local_exact_ps + self.offer_ps,
+            self.local_exact_ps,
             self.insertion_ps,
             self.hand_out_ps,
             self.offer_ps,
@@ -123,11 +131,15 @@ class CpuModel:
 
     def work_ps(self, work: Work, busy_cores: int) -> int:
         """Time of a piece of work that starts while ``busy_cores`` cores, this one included, are busy."""
-        return _contended_ps(_alone_ps(work, self.work_prices), self.contention_permille, busy_cores)
+        return self.contended_ps(_alone_ps(work, self.work_prices), busy_cores)
+
+    def contended_ps(self, alone_ps: int, busy_cores: int) -> int:
+        """Time of what takes ``alone_ps`` on an idle node, started while so many cores are busy, this one included."""
+        return _contended_ps(alone_ps, self.contention_permille, busy_cores)
 
     def evaluate_ps(self, neighbors: int, busy_cores: int) -> int:
         """Time to compute that many compact distances."""
-        return _contended_ps(neighbors * self.compact_ps, self.contention_permille, busy_cores)
+        return self.contended_ps(neighbors * self.compact_ps, busy_cores)
 
     def task_ps(self, neighbors: int, busy_cores: int) -> int:
         """Time that a worker takes for a task, from taking it to reporting it."""
@@ -137,10 +149,33 @@ class CpuModel:
         """Time to build a chain of work requests and ring for it."""
         return _post_ps(requests, self.build_wr_ps, self.doorbell_ps)
 
-    def service_ps(self, work: Work) -> int:
-        """Time of a memory node's thread for a call: to poll for it, to do its work, and to post the reply."""
-        return self.poll_ps(1) + self.work_ps(work, 1) + self.post_ps(1)
+    @property
+    def handling_ps(self) -> int:
+        """Time of a memory node's thread for a call beside its work: to poll for it, and to post the reply."""
+        return self.poll_ps(1) + self.post_ps(1)
 
     def poll_ps(self, seen: int) -> int:
         """Time to poll a completion queue once and take what it held."""
         return _poll_ps(seen, self.poll_once_ps, self.cqe_ps)
+
+
+_PRICED_AS = {"pq": "compact", "sq8": "sq8", "full": "full"}
+"""How the keys of a profile begin that price a kind of codes."""
+
+
+def _compact_ps(costs: CpuCosts, code_kind: str, code_bytes: int) -> int:
+    """Price of a compact distance: a table look-up or some arithmetic per byte, and the cache lines that miss."""
+
+    def price_ps(quantity: str) -> int:
+        key = f"{_PRICED_AS[code_kind]}_{quantity}"
+        found = getattr(costs, f"{key}_ps")
+        if found is None:
+            raise ConfigError(
+                f"cpu.{key}_ns: missing, expected the price of {code_kind} codes of {code_bytes} bytes (`riftsim "
+                "calibrate` measures it; connectx5-100g has it)"
+            )
+        return found
+
+    longer_bytes = max(0, code_bytes - SHORT_CODE_BYTES[code_kind])
+    miss_ps = price_ps("miss") + (longer_bytes * price_ps("miss_per_byte") if longer_bytes else 0)
+    return price_ps("distance_base") + code_bytes * price_ps("distance_per_byte") + miss_ps

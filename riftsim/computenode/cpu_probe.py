@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from riftsim.computenode.worker_threads import WorkerThreads
+from riftsim.constants import SHORT_CODE_BYTES
 from riftsim.kernels import probes
 from riftsim.kernels.codes import CODE_FULL, CODE_PQ, CODE_SQ8, fill_table
 from riftsim.kernels.handles import index_handle, state_handle
@@ -41,15 +42,16 @@ def clock_ghz() -> np.ndarray:
 
 
 def compact_ns(kind: int, code_bytes: int, array_mib: int) -> np.ndarray:
-    """One compact distance at a random place; vectors have 128 dimensions (uint8 as codes of their own)."""
+    """One compact distance at a random place; scalar codes and uint8 vectors have a dimension per byte."""
     generator = stream(0, "cpu costs")
     n = (array_mib << 20) // code_bytes
     codes = generator.integers(0, 256, n * code_bytes, dtype=np.uint8)
-    table = generator.random(256 * max(code_bytes, DIMENSION), dtype=np.float32)
+    table = generator.random(256 * code_bytes, dtype=np.float32)
     ids = generator.integers(0, n, 200_000).astype(np.int32)
-    query = np.zeros(DIMENSION, np.uint8)
+    dimension = DIMENSION if kind == CODE_PQ else code_bytes
+    query = np.zeros(dimension, np.uint8)
     return samples_ns(
-        lambda: probes.compact_distances(kind, 0, table, query, codes, code_bytes, DIMENSION, ids), len(ids)
+        lambda: probes.compact_distances(kind, 0, table, query, codes, code_bytes, dimension, ids), len(ids)
     )
 
 
@@ -198,7 +200,13 @@ def cpu_figures(array_mib: int) -> dict[str, np.ndarray]:
         "compact_pq64_ns": compact_ns(CODE_PQ, 64, array_mib),
         "compact_pq64_cached_ns": compact_ns(CODE_PQ, 64, 1),
         "compact_sq8_128_ns": compact_ns(CODE_SQ8, 128, array_mib),
+        "compact_sq8_128_cached_ns": compact_ns(CODE_SQ8, 128, 1),
+        "compact_sq8_512_ns": compact_ns(CODE_SQ8, 512, array_mib),
+        "compact_sq8_512_cached_ns": compact_ns(CODE_SQ8, 512, 1),
         "compact_full_128_ns": compact_ns(CODE_FULL, 128, array_mib),
+        "compact_full_128_cached_ns": compact_ns(CODE_FULL, 128, 1),
+        "compact_full_512_ns": compact_ns(CODE_FULL, 512, array_mib),
+        "compact_full_512_cached_ns": compact_ns(CODE_FULL, 512, 1),
         "exact_128_cached_ns": exact_ns(128, 1),
         "exact_512_cached_ns": exact_ns(512, 1),
         "exact_128_random_ns": exact_ns(128, array_mib),
@@ -222,14 +230,12 @@ def cpu_constants(figures: dict[str, float]) -> dict[str, tuple[float, str]]:
         Value in ns by key of the CPU section, never negative, and the figures that it comes from.
     """
     per_byte = max(0.0, (figures["exact_512_cached_ns"] - figures["exact_128_cached_ns"]) / 384)
-    compact_per_byte = max(0.0, (figures["compact_pq64_cached_ns"] - figures["compact_pq20_cached_ns"]) / 44)
-    pq20, exact = figures["compact_pq20_cached_ns"], figures["exact_128_cached_ns"]
-    compact_of = "product codes of 20 and 64 bytes in cache"
+    exact = figures["exact_128_cached_ns"]
     exact_of = "128 and 512 uint8 in cache"
     found = {
-        "compact_distance_base_ns": (pq20 - 20 * compact_per_byte, f"{compact_of}, extrapolated to 0"),
-        "compact_distance_per_byte_ns": (compact_per_byte, compact_of),
-        "compact_miss_ns": (figures["compact_pq20_ns"] - pq20, "20 code bytes at random places, less in cache"),
+        **_code_prices(figures, "compact", "product codes", "pq", SHORT_CODE_BYTES["pq"], 64),
+        **_code_prices(figures, "sq8", "scalar codes", "sq8_", SHORT_CODE_BYTES["sq8"], 512),
+        **_code_prices(figures, "full", "uint8 vectors as codes", "full_", SHORT_CODE_BYTES["full"], 512),
         "exact_distance_base_ns": (exact - 128 * per_byte, f"{exact_of}, extrapolated to 0"),
         "exact_distance_per_byte_ns": (per_byte, exact_of),
         "local_record_miss_ns": (figures["exact_128_random_ns"] - exact, "128 bytes at random places, less in cache"),
@@ -241,3 +247,21 @@ def cpu_constants(figures: dict[str, float]) -> dict[str, tuple[float, str]]:
         "list_ns": (figures["list_ns"], "taking an adjacency list apart, its look-ups priced apart"),
     }
     return {key: (max(0.0, value), source) for key, (value, source) in found.items()}
+
+
+def _code_prices(
+    figures: dict[str, float], key: str, name: str, figure: str, short: int, long: int
+) -> dict[str, tuple[float, str]]:
+    """Prices of one kind of codes from those of two lengths in bytes, in cache and at random places."""
+    cached, missed = (
+        [figures[f"compact_{figure}{size}{where}_ns"] for size in (short, long)] for where in ("_cached", "")
+    )
+    missed = [all_ns - cached_ns for all_ns, cached_ns in zip(missed, cached, strict=True)]
+    per_byte, more_missed = (max(0.0, (pair[1] - pair[0]) / (long - short)) for pair in (cached, missed))
+    both = f"{name} of {short} and {long} bytes"
+    return {
+        f"{key}_distance_base_ns": (cached[0] - short * per_byte, f"{both} in cache, extrapolated to 0"),
+        f"{key}_distance_per_byte_ns": (per_byte, f"{both} in cache"),
+        f"{key}_miss_ns": (missed[0], f"{name} of {short} bytes at random places, less in cache"),
+        f"{key}_miss_per_byte_ns": (more_missed, f"{both} at random places, less in cache"),
+    }

@@ -40,8 +40,6 @@ class LiveLoad:
         on_progress: Callable[[int], None] | None = None,
     ):
         self.finished: list[QueryRun] = []
-        self.window_ps = (-1, -1)
-        """Arrivals of the first measured query and, in a closed loop, of the first one after them; -1 for none."""
         self._queries = queries
         self._warmup = warmup
         self._measured = measured
@@ -64,11 +62,6 @@ class LiveLoad:
             arrival_ps = self._times.popleft()
             ordinal = self._arrivals
             self._arrivals += 1
-            first, after = self.window_ps
-            if ordinal == self._warmup:
-                self.window_ps = arrival_ps, after
-            elif self._closed and ordinal == self._warmup + self._measured:
-                self.window_ps = first, arrival_ps
             # Warm-up takes the last queries, so that the measured ones begin with the first.
             query = (ordinal - self._warmup) % self._queries
             return QueryRun(ordinal=ordinal, query=query, compute_node=0, arrival_ps=arrival_ps)

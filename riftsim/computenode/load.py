@@ -40,10 +40,6 @@ class Load:
         self.calendar = calendar
         self.nodes: list[ComputeNode] = []
         self.finished: list[QueryRun] = []
-        self.window_start_ps = -1
-        """Arrival of the first measured query."""
-        self.window_end_ps = -1
-        """Arrival of the first query after the measured ones, -1 if there was none."""
         self._queries = queries
         self._warmup = warmup
         self._measured = measured
@@ -58,14 +54,10 @@ class Load:
     def _arrive(self, node: int) -> None:
         ordinal = self._arrivals
         self._arrivals += 1
-        now_ps = self.calendar.now
-        if ordinal == self._warmup:
-            self.window_start_ps = now_ps
-        if ordinal == self._warmup + self._measured:
-            self.window_end_ps = now_ps
         # Warm-up takes the last queries, so that the measured ones begin with the first.
         query = (ordinal - self._warmup) % self._queries
-        self.nodes[node].submit(QueryRun(ordinal=ordinal, query=query, compute_node=node, arrival_ps=now_ps))
+        run = QueryRun(ordinal=ordinal, query=query, compute_node=node, arrival_ps=self.calendar.now)
+        self.nodes[node].submit(run)
 
     def _ended(self, run: QueryRun) -> None:
         if self._warmup <= run.ordinal < self._warmup + self._measured:

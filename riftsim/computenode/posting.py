@@ -109,8 +109,9 @@ class Posting:
                     memory_node,
                     request.request_bytes,
                     request.reply_bytes,
-                    self._cpu.service_ps(request.work),
+                    self._cpu.work_ps(request.work, 1),
                     self._cpu.work_ps(request.after, 1),
+                    self._cpu.handling_ps,
                 )
                 for run, request in mine
             ]

@@ -43,6 +43,10 @@ class QueryRun:
     defer_ratio: float = 0.0
     """At the last control point."""
 
+    def count_evaluation(self, took_ps: int) -> None:
+        """Charge work on a main thread."""
+        self.evaluation_ps += took_ps
+
     def leave_idle(self, at_ps: int) -> None:
         """Charge the time since the last piece of work to what the query waited for."""
         self.waited_ps[self.blocked] += at_ps - self.idle_from_ps

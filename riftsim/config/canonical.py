@@ -10,6 +10,7 @@ import msgspec
 
 from riftsim.config.document import BUNDLED, looks_like_path
 from riftsim.config.schema import ExperimentConfig
+from riftsim.constants import SHORT_CODE_BYTES
 from riftsim.errors import ConfigError
 from riftsim.yaml_file import dump, read
 
@@ -34,7 +35,8 @@ def config_hash(config: ExperimentConfig) -> str:
 
     The order of keys, the name, description, sweep and plots of the experiment do not count. The *contents* of the
     hardware profile and of the data-set file count, so that results of an edited profile are not taken for those of
-    the old one; of larger files (an index, codes, a log to be replayed) name, size and time.
+    the old one; of larger files (an index, codes, a log to be replayed) name, size and time. Prices of codes that the
+    run has not do not count. A data set of the package that states ground truths counts by its name.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def config_hash(config: ExperimentConfig) -> str:
     decisive = {key: value for key, value in plain.items() if key not in _PRESENTATION}
     if decisive["driver"].get("trace") is None:  # a run that traces nothing is the run that could not
         decisive["driver"].pop("trace", None)
-    decisive["hardware"] = _file_identity(config.hardware, "hardware")
+    decisive["hardware"] = _without_other_codes(_file_identity(config.hardware, "hardware"), decisive["codes"])
     decisive["dataset"]["name"] = _file_identity(config.dataset.name, "datasets")
     if "drive" in decisive["system"]:
         decisive["system"]["drive"] = _file_identity(decisive["system"]["drive"], "storage")
@@ -58,21 +60,37 @@ def config_hash(config: ExperimentConfig) -> str:
 
 def _file_identity(name: str, folder: str) -> list:
     """Return the name without its folder and the content of a YAML file that is referred to by name or path."""
-    path = Path(name) if looks_like_path(name) else BUNDLED / folder / f"{name}.yaml"
+    by_path = looks_like_path(name)
+    path = Path(name) if by_path else BUNDLED / folder / f"{name}.yaml"
     try:
-        contents = _contents(path, path.stat().st_mtime_ns)
+        # Truths are keyed by numbers. Those of the package are not read: what was recorded before they could be keeps
+        # its hash, and the package does not change them.
+        contents = _contents(path, path.stat().st_mtime_ns, integer_keys=by_path and folder == "datasets")
     except OSError:  # whoever opens the file for its purpose reports it
         return [name]
     return [path.stem, *contents] if contents else [name]
 
 
 @lru_cache(maxsize=64)
-def _contents(path: Path, mtime_ns: int) -> list:
+def _contents(path: Path, mtime_ns: int, integer_keys: bool) -> list:
     """Return the content of a YAML file in a list, or an empty one if it cannot be read; a sweep asks once a point."""
     try:
-        return [read(path)[0]]
+        content = read(path, integer_keys=integer_keys)[0]
     except ConfigError:
         return []
+    return [json.loads(json.dumps(content))]  # all keys as text, which can be sorted
+
+
+def _without_other_codes(identity: list, codes: dict[str, Any]) -> list:
+    """Leave out of a profile's identity what it states of codes that a run has not."""
+    content = identity[-1]
+    if not (isinstance(content, dict) and isinstance(content.get("cpu"), dict)):
+        return identity
+    other = [f"{kind}_" for kind in SHORT_CODE_BYTES if kind not in ("pq", codes["kind"])]
+    if codes["kind"] == "pq" and codes["bytes"] <= SHORT_CODE_BYTES["pq"]:
+        other.append("compact_miss_per_byte_")
+    cpu = {key: value for key, value in content["cpu"].items() if not key.startswith(tuple(other))}
+    return [*identity[:-1], {**content, "cpu": cpu}]
 
 
 def _large_file_identity(path: Path) -> list:

@@ -147,7 +147,7 @@ def _simulated_ns(file: ProfileFile, kind: Rehearsed) -> float:
     budget = CpuBudget(threads=1)
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=CODE_BYTES, vector_bytes=DIMENSION),
+        cpu=CpuModel.of(profile.cpu, code_kind="pq", code_bytes=CODE_BYTES, vector_bytes=DIMENSION),
         budget=budget.on_one_core() if file.nic_shares_core else budget,
         balancing=Balancing(Fixed()),
         compute_nodes=1,

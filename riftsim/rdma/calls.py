@@ -19,11 +19,14 @@ from typing import Any
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.errors import ProtocolError
+from riftsim.kernels import prices
 from riftsim.rdma.costs import framed_bytes, transfer_ps
 from riftsim.rdma.profiles import NetworkCosts
 from riftsim.rdma.servers import MemoryNic, QueuePair
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.transport.call import Call
+
+_contended_ps = prices.contended_ps.py_func
 
 
 class ServiceThreads:
@@ -37,15 +40,24 @@ class ServiceThreads:
         Calls that no thread has taken, oldest first.
     served, busy_ps : int
         Calls replied to, and time for which threads have worked or are committed to.
+    contention_permille : int
+        Extra time of a thread's work per other thread that is busy when it begins: they share the memory's bandwidth.
     waiting_max, waiting_area : int
         Most calls that waited, and the integral of their number over time in ps, up to ``changed_ps``.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, contention_permille: int) -> None:
         self.threads = threads
+        self.contention_permille = contention_permille
         self.busy = self.served = self.busy_ps = 0
         self.waiting: deque[tuple[QueuePair, Call]] = deque()
         self.waiting_max = self.waiting_area = self.changed_ps = 0
+
+    def work_ps(self, alone_ps: int) -> int:
+        """Commit a thread that counts as busy to some work; return how long that takes."""
+        took_ps = _contended_ps(alone_ps, self.contention_permille, self.busy)
+        self.busy_ps += took_ps
+        return took_ps
 
     def count_waiting(self, now_ps: int) -> None:
         """Bring ``waiting_area`` up to now, before the number of waiting calls changes."""
@@ -74,6 +86,8 @@ class CallService:
         Whose NICs and links the messages pass.
     threads : int
         Threads of each memory node.
+    contention_permille : int
+        Extra time of their work per other busy thread of the same memory node.
 
     Attributes
     ----------
@@ -81,8 +95,10 @@ class CallService:
         One per memory node.
     """
 
-    def __init__(self, calendar: Calendar, network: SimulatedNetwork, threads: int) -> None:
-        self.memory = [ServiceThreads(threads) for _ in network.memory]
+    def __init__(
+        self, calendar: Calendar, network: SimulatedNetwork, threads: int, contention_permille: int = 0
+    ) -> None:
+        self.memory = [ServiceThreads(threads, contention_permille) for _ in network.memory]
         self._calendar = calendar
         self._costs: NetworkCosts = network.costs
 
@@ -140,7 +156,7 @@ class CallService:
         start = self._process(memory)
         memory.pcie_free_ps = max(memory.pcie_free_ps, start) + self._pcie_ps(call.request_bytes)
         memory.pcie_busy_ps += self._pcie_ps(call.request_bytes)
-        self._at(memory.pcie_free_ps + costs.pcie_write_ps, EventKind.SERVICE, qp, call, self._enqueue, sent)
+        self._at(memory.pcie_free_ps + costs.receive_ps, EventKind.SERVICE, qp, call, self._enqueue, sent)
 
     def _process(self, memory: MemoryNic) -> int:
         """Reserve the memory node's NIC for one message; return when it has processed it."""
@@ -163,8 +179,9 @@ class CallService:
         threads.count_waiting(now)
         qp, call = threads.waiting.popleft()
         threads.busy += 1
-        threads.busy_ps += call.service_ps + call.after_ps
-        self._at(now + call.service_ps, EventKind.SERVICE, qp, call, self._replied, (qp, call))
+        threads.busy_ps += call.handling_ps
+        served_ps = now + call.handling_ps + threads.work_ps(call.service_ps)
+        self._at(served_ps, EventKind.SERVICE, qp, call, self._replied, (qp, call))
 
     def _replied(self, sent: tuple[QueuePair, Call]) -> None:
         qp, call = sent
@@ -182,7 +199,7 @@ class CallService:
         arrival = memory.egress_free_ps - wire_ps + costs.transit_ps
         self._at(arrival, EventKind.RESPONSE, qp, call, self._response, sent)
         if call.after_ps:
-            self._at(now + call.after_ps, EventKind.SERVICE, qp, call, self._free, threads)
+            self._at(now + threads.work_ps(call.after_ps), EventKind.SERVICE, qp, call, self._free, threads)
         else:
             self._free(threads)
 

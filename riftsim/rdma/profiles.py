@@ -95,6 +95,16 @@ class CpuSection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froze
     compact_distance_base_ns: Constant
     compact_distance_per_byte_ns: Constant
     compact_miss_ns: Constant
+    compact_miss_per_byte_ns: Constant | None = None
+    """What a profile does not state of codes, runs on such codes ask for (``computenode.costs``)."""
+    sq8_distance_base_ns: Constant | None = None
+    sq8_distance_per_byte_ns: Constant | None = None
+    sq8_miss_ns: Constant | None = None
+    sq8_miss_per_byte_ns: Constant | None = None
+    full_distance_base_ns: Constant | None = None
+    full_distance_per_byte_ns: Constant | None = None
+    full_miss_ns: Constant | None = None
+    full_miss_per_byte_ns: Constant | None = None
     exact_distance_base_ns: Constant
     exact_distance_per_byte_ns: Constant
     local_record_miss_ns: Constant
@@ -160,7 +170,9 @@ class NetworkCosts:
     wqe_fetch_ps: int
     pcie_read_ps: int
     pcie_write_ps: int
-    """Write of the data and the CQE, with the unexplained remainder."""
+    """Write of the data and the CQE, with the unexplained remainder of the round trip."""
+    receive_ps: int
+    """Write of a message into a receive buffer: half of a round trip, without the remainder."""
     tails: bool
     typical_ps: int
     """Unloaded latency of an 8-byte read: what the tail is a multiple of."""
@@ -183,6 +195,15 @@ class CpuCosts:
     compact_distance_base_ps: int
     compact_distance_per_byte_ps: int
     compact_miss_ps: int
+    compact_miss_per_byte_ps: int | None
+    sq8_distance_base_ps: int | None
+    sq8_distance_per_byte_ps: int | None
+    sq8_miss_ps: int | None
+    sq8_miss_per_byte_ps: int | None
+    full_distance_base_ps: int | None
+    full_distance_per_byte_ps: int | None
+    full_miss_ps: int | None
+    full_miss_per_byte_ps: int | None
     exact_distance_base_ps: int
     exact_distance_per_byte_ps: int
     local_record_miss_ps: int
@@ -215,11 +236,12 @@ class HardwareProfile:
     cpu: CpuCosts
 
     def constants(self) -> Iterator[tuple[str, str, Constant]]:
-        """Yield section, key and constant in the order of the file."""
+        """Yield section, key and constant in the order of the schema, those that the file states."""
         for section in SECTIONS:
             block = getattr(self.file, section)
             for key in block.__struct_fields__:
-                yield section, key, getattr(block, key)
+                if (constant := getattr(block, key)) is not None:
+                    yield section, key, constant
 
 
 def list_profiles() -> list[str]:
@@ -264,7 +286,8 @@ def make_profile(file: ProfileFile) -> HardwareProfile:
     for section in SECTIONS:
         block = getattr(file, section)
         for key in block.__struct_fields__:
-            check_constant(f"{section}.{key}", getattr(block, key), of_cpu=section == "cpu")
+            if (constant := getattr(block, key)) is not None:
+                check_constant(f"{section}.{key}", constant, of_cpu=section == "cpu")
     clock = file.cpu.clock_ghz.value
     cpu = CpuCosts(**{field.name: _cpu_cost(file.cpu, field.name, clock) for field in fields(CpuCosts)})
     network = _network_costs(file)
@@ -293,11 +316,13 @@ def _on_one_core(network: NetworkCosts, cpu: CpuCosts) -> tuple[NetworkCosts, Cp
     )
 
 
-def _cpu_cost(cpu: CpuSection, name: str, clock_ghz: float) -> int:
+def _cpu_cost(cpu: CpuSection, name: str, clock_ghz: float) -> int | None:
     if name.endswith("_permille"):
         return int(getattr(cpu, name).value)
     key = name.removesuffix("_ps") + "_ns"
-    constant: Constant = getattr(cpu, key)
+    constant: Constant | None = getattr(cpu, key)
+    if constant is None:
+        return None
     scale = 1.0 if constant.measured_ghz is None else constant.measured_ghz / clock_ghz
     require_within(f"cpu.{key} at {clock_ghz:g} GHz", constant.value * scale, "ns")
     return round(constant.value * scale * PS_PER_NS)
@@ -332,6 +357,7 @@ def _network_costs(file: ProfileFile) -> NetworkCosts:
         "wqe_fetch_ps": constant_ps(pcie.wqe_fetch_ns),
         "pcie_read_ps": constant_ps(pcie.read_ns),
         "pcie_write_ps": constant_ps(pcie.write_ns) + constant_ps(nic.remainder_ns),
+        "receive_ps": constant_ps(pcie.write_ns),
     }
     times = [name for name in values if name.endswith(("_ps", "_per_kib"))]
     is_free = not any(values[name] for name in times)

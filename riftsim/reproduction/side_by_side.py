@@ -142,7 +142,7 @@ def cpu_share(run: Run) -> float:
         return busy_ps / sum(one["batch_ps"] for one in found) / threads
     queries = run.queries
     per_query_ps = sum(queries[name].mean() for name in ("evaluation_ps", "posting_ps", "polling_ps"))
-    busy = run.facts["qps"] * per_query_ps / 1e12
+    busy = run.metrics(["qps"])["qps"] * per_query_ps / 1e12
     pools_ps = sum(run.facts.get("worker_busy_ps", ()))
     pools_ps += sum(one["busy_ps"] for one in run.facts.get("memory_threads", ()))
     if pools_ps:

@@ -20,7 +20,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "posting": ("cpu.build_wr_ns", "cpu.doorbell_ns"),
     "polling": ("cpu.poll_ns", "cpu.cqe_ns"),
     "query set-up, tables": ("cpu.query_setup_ns", "cpu.table_entry_ns"),
-    "code distance": ("cpu.compact_distance_base_ns", "cpu.compact_distance_per_byte_ns", "cpu.compact_miss_ns"),
+    "code distance": tuple(
+        f"cpu.{codes}_{price}_ns"
+        for codes in ("compact", "sq8", "full")
+        for price in ("distance_base", "distance_per_byte", "miss", "miss_per_byte")
+    ),
     "exact distance": ("cpu.exact_distance_base_ns", "cpu.exact_distance_per_byte_ns", "cpu.local_record_miss_ns"),
     "list insertion": ("cpu.insertion_ns", "cpu.offer_ns"),
     "adjacency lists": ("cpu.list_ns", "cpu.neighbor_ns"),
@@ -64,8 +68,11 @@ def scaled(profile: HardwareProfile, factors: Mapping[str, float]) -> HardwarePr
     factors : mapping of name of a group to float
     """
     changes = {}
+    stated = {f"{section}.{key}" for section, key, _ in profile.constants()}
     for group, factor in factors.items():
         for path in GROUPS[group]:
+            if path not in stated:  # codes that the profile does not price
+                continue
             constant = constant_of(profile, path)
             scale = 1 / factor if path.endswith("_gbps") else factor
             changes[path] = msgspec.structs.replace(constant, value=constant.value * scale)
@@ -77,8 +84,10 @@ def as_yaml(file: ProfileFile, header: str = "") -> str:
     plain = msgspec.to_builtins(file)
     for block in plain.values():
         if isinstance(block, dict):
-            for constant in block.values():
-                if isinstance(constant, dict) and constant.get("measured_ghz") is None:
+            for key, constant in list(block.items()):
+                if constant is None:  # of codes that the profile does not price
+                    del block[key]
+                elif isinstance(constant, dict) and constant.get("measured_ghz") is None:
                     constant.pop("measured_ghz", None)
     return header + yaml_file.dump(plain)
 

@@ -147,6 +147,31 @@ def rate_interval(rate: float, ends_s: np.ndarray) -> tuple[float, float]:
     return (max(0.0, float(rate - half)), float(rate + half))
 
 
+def loops_interval(loops: int, latencies_s: np.ndarray) -> tuple[float, float]:
+    """Return the batch-means interval of the rate of closed loops.
+
+    As ``rate_interval``, with the batches cut between queries: successive ones, whose number over their mean latency is
+    the rate of the loops while they were in flight.
+
+    Parameters
+    ----------
+    loops : int
+        Queries in flight.
+    latencies_s : ndarray, (n,)
+        Latencies in seconds, in order of arrival.
+
+    Returns
+    -------
+    (float, float)
+        Not a number for fewer than two queries per batch.
+    """
+    if len(latencies_s) < 2 * BATCHES or not latencies_s.min() > 0:
+        return NO_INTERVAL
+    rate = loops / float(np.mean(latencies_s))
+    half = _half_width(np.array([loops / batch.mean() for batch in np.array_split(latencies_s, BATCHES)]))
+    return (max(0.0, rate - half), rate + half)
+
+
 def runs_interval(values: np.ndarray) -> tuple[float, float]:
     """Return Student's interval of the mean over independent runs, e.g. one per seed.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from riftsim.results import intervals
-from riftsim.units import PS_PER_S, PS_PER_US
+from riftsim.units import PS_PER_S, PS_PER_US, US_PER_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,8 +89,34 @@ def span_s(queries: pd.DataFrame, facts: Facts) -> float:
     return float(queries["end_ps"].max() - queries["arrival_ps"].min()) / PS_PER_S
 
 
+def closed_loop_qps(loops: int, latencies_us: np.ndarray) -> float:
+    """Return the throughput of closed loops, queries per second.
+
+    A loop is always at one query, so a query takes a loop for its latency, and ``n`` queries for the sum of theirs.
+    Unlike a count of completions over a time, this does not depend on where in the loops' rounds the time begins and
+    ends: loops that start together complete together.
+
+    Parameters
+    ----------
+    loops : int
+        Queries in flight, over all compute nodes.
+    latencies_us : float64 (n,)
+        Of queries that follow one another in the loops, microseconds.
+
+    Returns
+    -------
+    float
+        Infinite where nothing takes time.
+    """
+    mean_us = float(np.mean(latencies_us))
+    return loops / mean_us * US_PER_S if mean_us else math.inf
+
+
 def throughput_qps(queries: pd.DataFrame, facts: Facts) -> float:
-    """Return queries per second: the steady-state throughput that the run states, else measured queries over span."""
+    """Return queries per second: of closed loops by their latencies; else as the run states it, or over the span."""
+    latencies = latency_us(queries)
+    if facts.get("closed_loops") and len(latencies):
+        return closed_loop_qps(facts["closed_loops"], latencies)
     if facts.get("qps") is not None:
         return float(facts["qps"])
     span = span_s(queries, facts)
@@ -101,6 +127,8 @@ def throughput_interval(queries: pd.DataFrame, facts: Facts, seed: int) -> tuple
     """Return the 95 % interval of the throughput; none without a clock."""
     if "end_ps" not in queries:
         return intervals.NO_INTERVAL
+    if facts.get("closed_loops"):
+        return intervals.loops_interval(facts["closed_loops"], latency_us(queries) / US_PER_S)
     return intervals.rate_interval(throughput_qps(queries, facts), queries["end_ps"].to_numpy() / PS_PER_S)
 
 

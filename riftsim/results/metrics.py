@@ -151,7 +151,7 @@ _TABLE = [
         "1/s",
         "Throughput",
         "higher",
-        "completions per second in the steady state; N / (max e_i − min a_i) where the run states none",
+        "C / T of C closed loops, whose queries follow one another; else N / (max e_i − min a_i)",
         throughput_qps,
         throughput_interval,
     ),

@@ -153,11 +153,19 @@ class Run:
 
     def metrics(self, names: Iterable[str] | None = None) -> dict[str, float]:
         """Compute metrics of this run; see :func:`riftsim.results.metrics.evaluate`."""
-        return metrics.evaluate(self.queries, self.facts, names)
+        return metrics.evaluate(self.queries, self._measured_facts, names)
 
     def confidence(self, names: Iterable[str] | None = None, seed: int = 0) -> dict[str, tuple[float, float]]:
         """Compute 95 % intervals of metrics of this run; see :func:`riftsim.results.metrics.confidence`."""
-        return metrics.confidence(self.queries, self.facts, names, seed)
+        return metrics.confidence(self.queries, self._measured_facts, names, seed)
+
+    @property
+    def _measured_facts(self) -> dict[str, Any]:
+        """The facts, with the closed loops that the configuration asks for, which older runs do not state."""
+        if self.parameters.get("load.kind") != "closed":
+            return self.facts
+        loops = self.parameters["load.concurrency"] * self.parameters.get("cluster.compute_nodes", 1)
+        return {"closed_loops": loops, **self.facts}
 
     def _matrix(self, column: str) -> np.ndarray:
         from pyarrow import types

@@ -103,9 +103,9 @@ class MemorySideSearch(GraphSearch):
         unseen = int(self._state.numbers[q.UNFINISHED])
         reply = len(self._state.results) * _RESULT_BYTES if self._over else unseen * _NEIGHBOR_BYTES
         path = Work(merged=survivors, insertions=insertions, lists=lists, neighbors=neighbors)
-        rerank = Work(local_exact=exact)
+        rerank = Work(local_exact=exact, merged=exact)
         if self._over:  # the results are the reply
-            path, rerank = path._replace(local_exact=exact), Work()
+            path, rerank = path._replace(local_exact=exact, merged=survivors + exact), Work()
         self._tag += 1
         self._open = True
         call = CallRequest(

@@ -33,7 +33,7 @@ class Work(NamedTuple):
     handed_over: int = 0
     """Evaluation tasks handed to workers."""
     merged: int = 0
-    """Compact distances taken over from workers."""
+    """Distances offered to the candidate list besides those of ``compact``: what workers computed, and exact ones."""
 
 
 class EvaluationTask(NamedTuple):

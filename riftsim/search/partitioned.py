@@ -120,7 +120,8 @@ def _searched(index, query: np.ndarray, k: int, ef: int) -> tuple[np.ndarray, np
     found = min(k, index.ntotal)
     parameters = faiss.SearchParametersHNSW(efSearch=max(ef, found))
     distances, ids = index.search(query[None], k, params=parameters)
-    work = Work(lists=int(stats.nhops), neighbors=int(stats.ndis), local_exact=int(stats.ndis), merged=k)
+    evaluated = int(stats.ndis)
+    work = Work(lists=int(stats.nhops), neighbors=evaluated, local_exact=evaluated, merged=evaluated + k)
     return ids[0], distances[0], work
 
 

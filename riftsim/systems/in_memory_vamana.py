@@ -73,6 +73,7 @@ class InMemorySearch:
             neighbors=int(neighbors),
             local_exact=int(evaluations),
             insertions=int(insertions),
+            merged=int(evaluations),
         )
 
     def receive(self, reads: list[int], tasks: list[int]) -> Step:

@@ -98,6 +98,7 @@ class EntryIndex:
             )
         ids, distances, counts = (array[query_index] for array in self._found)
         expansions, evaluations, insertions, neighbors = counts.tolist()
-        work = Work(lists=expansions, neighbors=neighbors, local_exact=evaluations, insertions=insertions)
+        found = {"lists": expansions, "neighbors": neighbors, "local_exact": evaluations, "merged": evaluations}
+        work = Work(**found, insertions=insertions)
         found = ids >= 0
         return self.rows[ids[found]], distances[found], work

@@ -14,6 +14,8 @@ class Call(NamedTuple):
     request_bytes: int
     reply_bytes: int
     service_ps: int
-    """Time of the memory node's thread from taking the call to having posted the reply."""
+    """Work of the memory node's thread for the reply, while none of its other threads is busy."""
     after_ps: int
-    """Time for which the thread goes on with the call after that."""
+    """Work with which the thread goes on after the reply, likewise."""
+    handling_ps: int = 0
+    """What the thread takes besides to take in the call and to post the reply, however many others are busy."""

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from riftsim.calendar import Calendar, EventKind
+from riftsim.constants import Constant
 from riftsim.errors import ProtocolError
 from riftsim.rdma.calls import CallService
 from riftsim.rdma.profiles import load_profile
 from riftsim.rdma.simulated import SimulatedNetwork
+from riftsim.reproduction.variants import with_constants
 from riftsim.rng import stream
 from riftsim.transport.call import Call
 
@@ -23,16 +25,19 @@ class Log:
         self.done[tag] = self.calendar.now
 
 
-def replies_ps(arrivals_ps, threads, service_ps=SERVICE_PS, after_ps=0):
-    """Time from posting to reply of calls posted at given times, each from a queue pair of its own."""
+def replies_ps(
+    arrivals_ps, threads, service_ps=SERVICE_PS, after_ps=0, *, permille=0, handling_ps=0, nodes=1, profile=PROFILE
+):
+    """Time from posting to reply of calls posted at given times, each from a queue pair of its own, to each node."""
     calendar = Calendar()
-    network = SimulatedNetwork(calendar, PROFILE, 1, 1)
-    service = CallService(calendar, network, threads)
+    network = SimulatedNetwork(calendar, profile, 1, nodes)
+    service = CallService(calendar, network, threads, permille)
     log = Log(calendar)
 
     def post(number):
-        queue_pair = network.create_qp(0, 0, log)
-        service.post(queue_pair, [Call(number, number, 0, 64, 256, service_ps, after_ps)])
+        node = number % nodes
+        queue_pair = network.create_qp(0, node, log)
+        service.post(queue_pair, [Call(number, number, node, 64, 256, service_ps, after_ps, handling_ps)])
 
     for number, time_ps in enumerate(arrivals_ps):
         calendar.at(int(time_ps), EventKind.ARRIVAL, 0, number, 0, post, number)
@@ -76,6 +81,43 @@ def test_threads_work_side_by_side_and_saturate_at_their_number():
         _, counters, span_ps = replies_ps(np.arange(600) * 1000, threads)
         assert counters["busy_ps"] == 600 * SERVICE_PS
         assert span_ps == pytest.approx(600 / threads * SERVICE_PS, rel=0.03)
+
+
+def test_busy_threads_of_a_memory_node_slow_one_another():
+    """Each finds one more busy than the one before it; what comes after the reply is work of its own."""
+    threads, permille = 4, 50
+    lone, _, _ = replies_ps([0], threads, permille=permille)
+    assert lone[0] == replies_ps([0], threads)[0][0]
+    apart = np.arange(threads) * 100_000
+    taken, counters, _ = replies_ps(apart, threads, permille=permille, handling_ps=70_000)
+    assert (taken - lone[0] - 70_000).tolist() == [SERVICE_PS * permille * others // 1000 for others in range(threads)]
+    assert counters["busy_ps"] == threads * 70_000 + SERVICE_PS * (4000 + 6 * permille) // 1000
+    _, counters, _ = replies_ps([0, 100_000], 2, after_ps=SERVICE_PS, permille=permille)
+    # Both replies and the first's rest: two are busy but for the first reply; the second's rest ends beside nobody new.
+    assert counters["busy_ps"] == SERVICE_PS * (4000 + 3 * permille) // 1000
+
+
+def test_threads_of_different_memory_nodes_do_not_slow_one_another():
+    taken, counters, _ = replies_ps([0, 100_000], 2, permille=500, nodes=2)
+    lone, _, _ = replies_ps([0], 2)
+    assert taken.tolist() == [lone[0]] * 2
+    assert counters["busy_ps"] == SERVICE_PS
+
+
+@pytest.mark.parametrize(("threads", "permille"), [(3, 44), (6, 100)])
+def test_full_threads_serve_at_the_rate_of_the_shared_memory(threads, permille):
+    """Every call but the first and the last finds all threads busy."""
+    _, _, span_ps = replies_ps(np.arange(600) * 1000, threads, permille=permille)
+    slowed_ps = SERVICE_PS * (1000 + permille * (threads - 1)) / 1000
+    assert span_ps == pytest.approx(600 / threads * slowed_ps, rel=0.03)
+
+
+def test_a_call_pays_what_the_stages_leave_unexplained_once():
+    """The remainder is that of a round trip, of a call as of a read."""
+    constant = Constant(value=420, unit="ns", kind="fitted", source="a test")
+    moved = with_constants(PROFILE, {"nic.remainder_ns": constant}, "moved")
+    before, after = (replies_ps([0], 1, profile=profile)[0][0] for profile in (PROFILE, moved))
+    assert after - before == 420_000
 
 
 def test_a_call_for_another_memory_node_is_refused():

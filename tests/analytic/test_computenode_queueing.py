@@ -5,6 +5,8 @@ import pytest
 from search_runs import parts_ps, simulate, system_of
 from search_stubs import StubSearch
 
+from riftsim.computenode.drivers.compiled import run_compiled
+from riftsim.computenode.drivers.sim import run_simulated
 from riftsim.computenode.engine import CpuBudget
 from riftsim.systems.context import System
 from riftsim.units import PS_PER_S
@@ -30,6 +32,12 @@ def waits_ps(arrivals_ps: np.ndarray, service_ps: int, threads: int) -> np.ndarr
         waits.append(start - arrival)
         free_ps[0] = start + service_ps
     return np.array(waits)
+
+
+def counted_qps(run, in_flight: int) -> float:
+    """Completions per second from the end of each loop's second round on, until the first loop has no more."""
+    ends_ps = np.sort([each.end_ps for each in run.runs])[2 * in_flight : -in_flight]
+    return (len(ends_ps) - 1) / (ends_ps[-1] - ends_ps[0]) * PS_PER_S
 
 
 @pytest.mark.parametrize(("threads", "load"), [(1, 0.6), (3, 0.9)])
@@ -61,20 +69,39 @@ def test_mean_wait_of_m_d_1(service_ps):
     ],
 )
 def test_littles_law_in_a_closed_loop(photos, name, shape):
-    """In flight = throughput x mean latency, within 1 % over 150 completions per query in flight."""
+    """Loops / mean latency is what is counted of completions, within 1 % over 150 of each loop."""
     system = QUICK if name == "quick" else system_of(name, photos)
     in_flight = shape["concurrency"] * shape.get("compute_nodes", 1)
     run = simulate(system, queries=60, measured=150 * in_flight, **shape)
-    latency_s = np.mean([each.end_ps - each.arrival_ps for each in run.runs]) / PS_PER_S
-    assert run.throughput_qps * latency_s == pytest.approx(in_flight, rel=0.01)
+    assert run.throughput_qps == pytest.approx(counted_qps(run, in_flight), rel=0.01)
 
 
 def test_littles_law_with_reads_and_workers(photos):
     """The same for searches that read and hand evaluations to workers."""
     system = system_of("riftann", photos, list_size=10, k=5)
     run = simulate(system, queries=60, measured=600, concurrency=6)
-    latency_s = np.mean([each.end_ps - each.arrival_ps for each in run.runs]) / PS_PER_S
-    assert run.throughput_qps * latency_s == pytest.approx(6, rel=0.01)
+    assert run.throughput_qps == pytest.approx(counted_qps(run, 6), rel=0.01)
+
+
+@pytest.mark.parametrize("measured", [7, 35, 39])
+def test_the_throughput_of_equal_loops_is_exact(photos, service_ps, measured):
+    """Loops that start together end together: a count of completions would be up to one per loop too high."""
+    run = simulate(QUICK, threads=5, concurrency=5, queries=10, measured=measured)
+    assert run.throughput_qps == pytest.approx(5 * PS_PER_S / service_ps, rel=1e-12)
+    shape = {"threads": 4, "concurrency": 4, "compute_nodes": 2, "queries": 1, "measured": measured}
+    for engine in (run_simulated, run_compiled):
+        run = simulate(system_of("in_memory", photos), engine=engine, **shape)
+        latency_ps = {each.end_ps - each.arrival_ps for each in run.runs}
+        assert len(latency_ps) == 1
+        assert run.throughput_qps == pytest.approx(8 * PS_PER_S / latency_ps.pop(), rel=1e-12)
+        assert run.facts["closed_loops"] == 8
+
+
+def test_the_throughput_of_an_open_loop_is_that_of_completions(service_ps):
+    arrivals_ps = constant_arrivals_ps(0.5 * PS_PER_S / service_ps, 100)
+    run = simulate(QUICK, threads=1, arrivals_ps=arrivals_ps, concurrency=None, queries=10, measured=50)
+    span_ps = run.runs[-1].end_ps - run.runs[0].arrival_ps
+    assert (run.throughput_qps, run.facts["closed_loops"]) == (50 / span_ps * PS_PER_S, None)
 
 
 def test_a_saturated_thread_serves_one_query_per_service_time(service_ps):

@@ -106,7 +106,7 @@ def runs(draw):
     profile = draw_profile(draw)
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=2, vector_bytes=8),
+        cpu=CpuModel.of(profile.cpu, code_kind="pq", code_bytes=2, vector_bytes=8),
         budget=CpuBudget(threads=threads, queries_per_thread=per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=draw(st.integers(1, 3)),
@@ -177,7 +177,7 @@ def small_run(**changes):
     profile = load_profile("connectx5-100g")
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=2, vector_bytes=8),
+        cpu=CpuModel.of(profile.cpu, code_kind="pq", code_bytes=2, vector_bytes=8),
         budget=CpuBudget(threads=4),
         balancing=Balancing(Fixed()),
         compute_nodes=1,

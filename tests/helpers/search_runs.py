@@ -72,7 +72,7 @@ def simulate(
     hardware = load_profile(profile)
     cluster = SimulatedCluster(
         profile=hardware,
-        cpu=CpuModel.of(hardware.cpu, code_bytes=16, vector_bytes=128),
+        cpu=CpuModel.of(hardware.cpu, code_kind="pq", code_bytes=16, vector_bytes=128),
         budget=CpuBudget(threads=threads, queries_per_thread=queries_per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=compute_nodes,

@@ -23,7 +23,7 @@ def traced_run(
     profile = load_profile(profile)
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=2, vector_bytes=8),
+        cpu=CpuModel.of(profile.cpu, code_kind="pq", code_bytes=2, vector_bytes=8),
         budget=CpuBudget(threads=3, queries_per_thread=per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=1,

@@ -321,6 +321,25 @@ class TestCanonicalForm:
         assert a == b
         assert a != c
 
+    def test_the_hash_depends_on_the_truths_of_a_data_set_however_they_are_keyed(self, tmp_path):
+        texts = ("truth: {100: a}", "truth: {100: a}", "truth: {100: b}", 'truth: {"100": a}', "truth: {200: a}")
+        paths = [write(tmp_path, text, f"{folder}/set.yaml") for folder, text in enumerate(texts)]
+        first, same, other_file, as_text, other_size = (config_hash(one({"dataset.name": str(path)})) for path in paths)
+        assert first == same == as_text
+        assert len({first, other_file, other_size}) == 3
+
+    def test_prices_of_other_codes_do_not_count(self, tmp_path):
+        prices = ("sq8_miss_ns", "full_distance_base_ns", "compact_miss_per_byte_ns", "compact_miss_ns")
+        base = write(tmp_path, "cpu: {x: 1}", "a/p.yaml")
+        more = [write(tmp_path, f"cpu: {{x: 1, {key}: 2}}", f"{key}/p.yaml") for key in prices]
+        for codes, counted in (
+            ({"kind": "pq", "bytes": 20}, [False, False, False, True]),
+            ({"kind": "pq", "bytes": 64}, [False, False, True, True]),
+            ({"kind": "sq8"}, [True, False, True, True]),
+        ):
+            hashes = [config_hash(one({"hardware": str(path)}, codes=codes)) for path in (base, *more)]
+            assert [found != hashes[0] for found in hashes[1:]] == counted
+
     @pytest.mark.parametrize(
         "block",
         [

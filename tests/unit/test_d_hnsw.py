@@ -1,5 +1,6 @@
 """d-HNSW: balanced clusters, routing, the cache of partitions, and batches that read each partition once."""
 
+from dataclasses import replace
 from functools import partial
 
 import faiss
@@ -12,10 +13,12 @@ from search_worlds import random_world
 
 from riftsim.artifacts import ArtifactStore
 from riftsim.computenode.batches import BatchNode
+from riftsim.computenode.costs import CpuModel
 from riftsim.config.systems import DHnswConfig
 from riftsim.errors import BudgetError, ConfigError, IndexFileError
 from riftsim.index.partitions import balanced_clusters, build_partitions, deserialised, stored_partitions
 from riftsim.kernels.partition import assign_nearest_first
+from riftsim.rdma.profiles import load_profile
 from riftsim.rng import stream
 from riftsim.search.partitioned import PartitionSearch
 from riftsim.storage.partition_cache import PartitionCache
@@ -205,6 +208,26 @@ def test_an_unloaded_query_takes_its_stages(nodes):
     assert counters["deserialize_ps"] == 1000 * sum(run.runs[0].answer.counts["bytes_read"] for _ in range(1))
     latency = run.runs[0].end_ps - run.runs[0].start_ps
     assert counters["routing_ps"] + 1000 * largest < latency < counters["routing_ps"] + 3 * 1000 * largest + 10**8
+
+
+def test_busy_threads_of_a_batch_slow_one_another(nodes):
+    """Three queries are routed at once: each finds one thread more busy; a thread alone is slowed by nobody."""
+    cpu = CpuModel.of(load_profile("connectx5-100g").cpu, code_kind="pq", code_bytes=16, vector_bytes=128)
+
+    def slowed(permille, **shape):
+        prices = replace(cpu, contention_permille=permille)
+        context = {"memory_budget_bytes": 10**6}
+        return simulate(system_of(context=context), queries=3, warmup=0, cpu=prices, **shape)
+
+    shape = {"threads": 4, "concurrency": 3, "measured": 3}
+    quiet, busy = (slowed(permille, **shape) for permille in (0, 100))
+    routed = [(one.evaluation_ps, other.evaluation_ps) for one, other in zip(quiet.runs, busy.runs, strict=True)]
+    assert [found for _, found in routed] == [alone + alone * 100 * i // 1000 for i, (alone, _) in enumerate(routed)]
+    quiet, busy = (run.facts["batches"][0] for run in (quiet, busy))
+    for counter in ("search_ps", "deserialize_ps"):
+        assert quiet[counter] < busy[counter] <= 1.2 * quiet[counter]
+    alone = [slowed(permille, threads=2, concurrency=1, measured=3).facts["batches"] for permille in (0, 100)]
+    assert alone[0] == alone[1]
 
 
 def test_budgets_and_threads_are_enforced():

@@ -308,7 +308,7 @@ def test_time_that_64_bits_do_not_hold_is_an_error():
 
     def outcome(**times):
         run = SimpleNamespace(**{"ordinal": 0, "arrival_ps": 0, "start_ps": 0, "end_ps": 10, **times})
-        return outcome_of([run], 1, window_ps=(0, -1), windows=None, facts={}, trace=None)
+        return outcome_of([run], 1, closed_loops=None, windows=None, facts={}, trace=None)
 
     assert outcome().facts["span_ps"] == 10
     for times in ({"end_ps": -(2**62)}, {"end_ps": MAX_PS + 1}, {"start_ps": 11}, {"arrival_ps": -1}):

@@ -124,17 +124,22 @@ def test_a_task_goes_to_a_worker_and_back():
 
 def test_times_of_computing_are_stated_at_the_measured_clock():
     names = [
-        *("compact_pq20_ns", "compact_pq20_cached_ns", "compact_pq64_ns", "compact_sq8_128_ns", "compact_full_128_ns"),
+        *(f"compact_{codes}{where}_ns" for codes in ("pq20", "sq8_128", "full_128") for where in ("", "_cached")),
+        *("compact_pq64_ns", "compact_sq8_512_ns", "compact_full_512_ns"),
         *("exact_128_cached_ns", "exact_128_random_ns", "exact_512_random_ns", "insertion_l100_ns"),
         *("insertion_l400_ns", "refusal_ns", "lookup_ns", "table_entry_ns", "query_setup_ns", "list_ns"),
     ]
     figures = {name: np.array([9.0, 10.0, 30.0]) for name in names} | {"clock_ghz": np.array([3.0])}
     figures |= {"compact_pq64_cached_ns": np.array([54.0]), "exact_512_cached_ns": np.array([394.0])}
+    figures |= {"compact_sq8_512_cached_ns": np.array([202.0]), "compact_full_512_cached_ns": np.array([48.4])}
+    figures |= {"compact_sq8_512_ns": np.array([394.0]), "compact_full_128_ns": np.array([30.0])}
     profile = make_profile(with_cpu(load_profile("connectx5-100g").file, figures))
     cpu = profile.cpu
     assert profile.file.cpu.clock_ghz.value == 3.0
     assert (cpu.insertion_ps, cpu.compact_distance_per_byte_ps, cpu.exact_distance_per_byte_ps) == (10_000, 1000, 1000)
     assert (cpu.compact_distance_base_ps, cpu.exact_distance_base_ps) == (0, 0)
+    assert (cpu.sq8_distance_per_byte_ps, cpu.full_distance_per_byte_ps) == (500, 100)
+    assert (cpu.sq8_miss_ps, cpu.full_miss_ps, cpu.sq8_miss_per_byte_ps) == (0, 20_000, 500)
     medians = {name: float(np.median(samples)) for name, samples in figures.items()}
     assert all(value >= 0 for value, _ in cpu_constants(medians).values())
 

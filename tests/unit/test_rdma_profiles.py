@@ -6,9 +6,13 @@ from importlib import resources
 import pytest
 import yaml
 
+from riftsim.computenode.costs import CpuModel
 from riftsim.errors import ConfigError
 from riftsim.rdma.description import READ_SIZES_BYTES, benchmark_read_us, describe
 from riftsim.rdma.profiles import list_profiles, load_profile
+from riftsim.reproduction.variants import as_yaml
+
+CONSTANT = {"value": 1, "unit": "ns", "kind": "measured", "source": "a test"}
 
 
 @pytest.fixture
@@ -45,6 +49,36 @@ def test_conversion(tmp_path, content):
     assert profile.network.link_ps_per_kib == 40 * 1024
     assert profile.network.request_wire_ps == 98 * 40
     assert profile.network.wr_service_ps == 9_100
+
+
+CODES = [("pq", 20), ("pq", 64), ("pq", 16), ("sq8", 96), ("sq8", 300), ("full", 128), ("full", 512)]
+
+
+@pytest.mark.parametrize(("kind", "size"), CODES)
+def test_each_kind_of_codes_has_its_own_price(kind, size, tmp_path, content):
+    """Base, bytes and a miss, the miss of what is longer than was measured by the byte."""
+    names = ("distance_base", "distance_per_byte", "miss", "miss_per_byte")
+    for at, codes in enumerate(("compact", "sq8", "full")):
+        for name, value in zip(names, (10, 1, 20, 0.5), strict=True):
+            content["cpu"][f"{codes}_{name}_ns"] = CONSTANT | {"value": value * 2**at}
+    costs = load_profile(write(tmp_path, content)).cpu
+    short, factor = {"pq": (20, 1), "sq8": (128, 2), "full": (128, 4)}[kind]
+    found = CpuModel.of(costs, code_kind=kind, code_bytes=size, vector_bytes=128).compact_ps
+    assert found == factor * (10_000 + 1000 * size + 20_000 + 500 * max(0, size - short))
+
+
+def test_a_profile_that_does_not_price_a_kind_of_codes_loads_and_says_so(tmp_path, content):
+    """Profiles from before codes were priced apart serve short product codes as ever."""
+    now = CpuModel.of(load_profile(write(tmp_path, content)).cpu, code_kind="pq", code_bytes=20, vector_bytes=128)
+    for key in list(content["cpu"]):
+        if key.startswith(("sq8_", "full_")) or key == "compact_miss_per_byte_ns":
+            del content["cpu"][key]
+    old = load_profile(write(tmp_path, content))
+    assert CpuModel.of(old.cpu, code_kind="pq", code_bytes=20, vector_bytes=128) == now
+    for kind, size, key in (("sq8", 128, "sq8_miss"), ("full", 128, "full_miss"), ("pq", 64, "compact_miss_per_byte")):
+        with pytest.raises(ConfigError, match=rf"cpu\.{key}_ns: missing, expected the price of {kind} codes of {size}"):
+            CpuModel.of(old.cpu, code_kind=kind, code_bytes=size, vector_bytes=128)
+    assert load_profile(write(tmp_path, yaml.safe_load(as_yaml(old.file)))).cpu == old.cpu
 
 
 def test_cpu_constants_are_scaled_from_the_clock_on_which_they_were_measured(tmp_path, content):

@@ -72,7 +72,7 @@ def one_core(photos, name):
     system = system_of(name, photos)
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_bytes=16, vector_bytes=128),
+        cpu=CpuModel.of(profile.cpu, code_kind="pq", code_bytes=16, vector_bytes=128),
         budget=CpuBudget(threads=1),
         balancing=Balancing(Fixed()),
         compute_nodes=1,

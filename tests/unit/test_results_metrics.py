@@ -121,6 +121,16 @@ def test_stated_throughput_comes_before_the_span():
     assert metrics.evaluate(closed_loop(), {"qps": None, "span_ps": 10**12})["qps"] == 200
 
 
+def test_closed_loops_are_counted_by_their_latencies():
+    rows = closed_loop().iloc[:-3]
+    found = metrics.evaluate(rows, {"closed_loops": 4, "qps": 17_000.0})
+    assert (found["qps"], found["in_flight"]) == (pytest.approx(16_000), pytest.approx(4))
+    assert metrics.confidence(rows, {"closed_loops": 4}, ["qps"])["qps"] == pytest.approx((16_000, 16_000))
+    assert np.isnan(metrics.confidence(rows.iloc[:39], {"closed_loops": 4}, ["qps"])["qps"]).all()
+    no_time = rows.assign(end_ps=rows["arrival_ps"])
+    assert metrics.evaluate(no_time, {"closed_loops": 4}, ["qps"])["qps"] == np.inf
+
+
 def test_without_a_clock_counts_remain():
     counts = closed_loop().drop(columns=[name for name in closed_loop() if name.endswith("_ps")])
     found = metrics.evaluate(counts, {"qps": None, **STATED})

@@ -199,7 +199,7 @@ class _Engine:
         return outcome_of(
             finished,
             self._measured,
-            window_ps=(int(run[t.WINDOW_START]), int(run[t.WINDOW_END]) if self._concurrency else -1),
+            closed_loops=self._concurrency * int(self._tables[t.SETTINGS][t.COMPUTE_NODES]),
             windows=None if self._samples is None else columns_of(self._samples),
             facts={
                 "events": int(run[t.EXECUTED]),

@@ -129,7 +129,7 @@ def run_live(
     return outcome_of(
         load.finished,
         measured,
-        window_ps=load.window_ps,
+        closed_loops=concurrency,
         windows=None,
         trace=None,
         facts=_facts(loops, node, per_loop),

@@ -83,7 +83,7 @@ def run_live_batches(
         "batches": [node.counters],
         "failures": [str(failure) for failure in node.pipeline.failures],
     }
-    return outcome_of(load.finished, measured, window_ps=load.window_ps, windows=None, trace=None, facts=facts)
+    return outcome_of(load.finished, measured, closed_loops=concurrency, windows=None, trace=None, facts=facts)
 
 
 class _Node:

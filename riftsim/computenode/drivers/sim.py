@@ -1,5 +1,6 @@
 """The simulation driver: the latency model on SimPy puts a clock on the searches."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,10 +18,11 @@ from riftsim.errors import ConfigError
 from riftsim.rdma.calls import CallService
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
+from riftsim.results.metric_rows import closed_loop_qps
 from riftsim.search.messages import Program
 from riftsim.storage.profile import SsdProfile
 from riftsim.storage.ssd import SimulatedSsds
-from riftsim.units import MAX_PS
+from riftsim.units import MAX_PS, PS_PER_S, PS_PER_US
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,9 @@ def run_simulated(
         cpu = cpu.reading_from(cluster.drive)
     else:
         network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed, note)
-    calls = CallService(calendar, network, cluster.memory_threads) if cluster.memory_threads else None
+    calls = None
+    if cluster.memory_threads:
+        calls = CallService(calendar, network, cluster.memory_threads, cpu.contention_permille)
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
     load.nodes = [
@@ -152,8 +156,7 @@ def run_simulated(
     return outcome_of(
         load.finished,
         measured,
-        # An open loop's arrivals say nothing of what is served: its rate is that of completions.
-        window_ps=(load.window_start_ps, load.window_end_ps if arrivals_ps is None else -1),
+        closed_loops=concurrency * cluster.compute_nodes if arrivals_ps is None else None,
         windows=sampler.columns() if sampler else None,
         facts={
             "events": calendar.executed,
@@ -170,7 +173,7 @@ def outcome_of(
     finished: list[QueryRun],
     measured: int,
     *,
-    window_ps: tuple[int, int],
+    closed_loops: int | None,
     windows: dict[str, np.ndarray] | None,
     facts: dict,
     trace: np.ndarray | None,
@@ -183,9 +186,9 @@ def outcome_of(
         The measured queries.
     measured : int
         How many there should be.
-    window_ps : (int, int)
-        Arrival of the first measured query, and the end of the time over which they count: the first arrival after
-        them in a closed loop, where an arrival is a completion; -1 for the last end of a measured query.
+    closed_loops : int or None
+        Queries in flight at any time, over all compute nodes; None or 0 for an open loop, whose arrivals say nothing of
+        what is served: its rate is that of completions.
     windows, facts, trace
         As in ``SimulatedRun``.
 
@@ -201,9 +204,11 @@ def outcome_of(
                 f"simulated time: found a query from {run.arrival_ps} to {run.end_ps} ps, expected times up to "
                 f"{MAX_PS} ps (53 days): the constants of the hardware are too large, or the rate of the load too low"
             )
-    last_end_ps = max(run.end_ps for run in runs)
-    start_ps, end_ps = window_ps
-    length_ps = (end_ps if end_ps >= 0 else last_end_ps) - start_ps
-    facts = {"span_ps": last_end_ps - start_ps, "window_ps": length_ps, **facts}
-    throughput_qps = measured / length_ps * 1e12 if length_ps else float("inf")
+    span_ps = max(run.end_ps for run in runs) - runs[0].arrival_ps
+    facts = {"span_ps": span_ps, "closed_loops": closed_loops or None, **facts}
+    if closed_loops:
+        latencies_us = np.array([run.end_ps - run.arrival_ps for run in runs]) / PS_PER_US
+        throughput_qps = closed_loop_qps(closed_loops, latencies_us)
+    else:
+        throughput_qps = measured / span_ps * PS_PER_S if span_ps else math.inf
     return SimulatedRun(runs, throughput_qps, windows, facts, trace)
