@@ -128,7 +128,7 @@ def test_one_and_true_are_different_values_of_an_axis():
 def test_a_long_sweep_reads_each_file_once(monkeypatch):
     asked = []
 
-    def read(path):
+    def read(path, **how):
         asked.append(path.name)
         raise ConfigError("not to be read")
 
