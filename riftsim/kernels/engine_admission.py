@@ -52,10 +52,6 @@ def _arrive(handle, number):
     settings = t.vector(handle, t.SETTINGS)
     ordinal = run[t.ARRIVALS]
     run[t.ARRIVALS] = ordinal + 1
-    if ordinal == settings[t.WARMUP]:
-        run[t.WINDOW_START] = run[t.NOW]
-    if ordinal == settings[t.WARMUP] + settings[t.MEASURED]:
-        run[t.WINDOW_END] = run[t.NOW]
     # To the least loaded main thread with room, else into the admission queue.
     threads = t.table(handle, t.THREADS, t.THREAD_COLUMNS)
     first = number * settings[t.THREADS_PER_NODE]

@@ -119,7 +119,7 @@ def new_tables(
 
     tables = [zeros(0) for _ in range(t.TABLES)]
     tables[t.RUN] = zeros(t.RUN_COLUMNS)
-    tables[t.RUN][[t.PREPARED, t.TURN_THREAD, t.WINDOW_START, t.WINDOW_END, t.LAST_TIME]] = -1
+    tables[t.RUN][[t.PREPARED, t.TURN_THREAD, t.LAST_TIME]] = -1
     tables[t.SETTINGS] = settings
     tables[t.HEAP] = zeros(events, t.EVENT_COLUMNS)
     tables[t.NODES] = zeros(nodes, t.NODE_COLUMNS)
