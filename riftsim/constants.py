@@ -5,14 +5,13 @@ by this project), ``published`` (by somebody else), ``derived`` (arithmetic on p
 ``fitted`` (to the rows that the source names), ``unverified`` (a plausible value that nothing supports yet).
 """
 
-import difflib
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from riftsim.errors import ConfigError
+from riftsim.errors import ConfigError, did_you_mean
 from riftsim.units import PS_PER_NS
 
 SHORT_CODE_BYTES = {"pq": 20, "sq8": 128, "full": 128}
@@ -130,7 +129,6 @@ def profile_path(folder: Traversable, name_or_path: str | Path, key: str) -> Pat
     names = profile_names(folder)
     path = Path(str(folder / f"{text}.yaml")) if text in names else Path(text)
     if not path.exists():
-        close = difflib.get_close_matches(path.stem, names, 1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        hint = did_you_mean(path.stem, names)
         raise ConfigError(f"{key}: no profile {text!r}{hint}: neither a file nor one of {', '.join(names)}")
     return path

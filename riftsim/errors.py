@@ -5,8 +5,10 @@ expected. ``RiftsimError`` is what the command line turns into one line and a no
 system refuses and memory that has run out. Anything else is a bug and keeps its traceback.
 """
 
+import difflib
 import errno
 import os
+from collections.abc import Iterable
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -49,6 +51,13 @@ class ClusterError(RiftsimError):
 
 class PluginError(RiftsimError):
     """A plug-in that is missing, ambiguous or does not keep its contract."""
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """Return the part of a message that names the nearest of the known names, whatever its case; empty if none is."""
+    folded = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(wanted.lower(), folded, n=1, cutoff=0.5)
+    return f" (did you mean '{folded[close[0]]}'?)" if close else ""
 
 
 def message_of(error: BaseException) -> str | None:

@@ -42,7 +42,8 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
         if partial is not None:
             partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and (error.filename is None or str(error.filename).endswith(".partial")):
-            error.filename, error.filename2 = str(target), None  # the name that the user knows
+            # Under the name that the user knows.
+            raise OSError(error.errno, error.strerror or str(error), str(target)) from error
         raise
 
 

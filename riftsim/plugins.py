@@ -4,12 +4,11 @@ A package announces ``kind:name = "module:object"`` in the group ``riftsim.plugi
 ``kind: plugin, name: name``. Nothing is imported before it is asked for.
 """
 
-import difflib
 from collections.abc import Iterable
 from importlib import metadata
 from typing import Any
 
-from riftsim.errors import PluginError
+from riftsim.errors import PluginError, did_you_mean
 
 GROUP = "riftsim.plugins"
 KINDS = ("system", "placement", "verification", "gate", "controller")
@@ -103,6 +102,4 @@ def _owner(point: metadata.EntryPoint) -> str:
 
 def _hint(name: str, known: Iterable[str]) -> str:
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    nearest = f" (did you mean '{close[0]}'?)" if close else ""
-    return f"{nearest}; installed: {', '.join(known) or 'none'}"
+    return f"{did_you_mean(name, known)}; installed: {', '.join(known) or 'none'}"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from riftsim.config.schema import PlotConfig
     from riftsim.config.sweep import Experiment
+    from riftsim.experiments.point import Outcome
     from riftsim.experiments.runner import Report
     from riftsim.results.store import RunSet
 
@@ -290,10 +291,12 @@ def _say_what_python_costs(runs: "RunSet") -> None:
 def _conclude(report: "Report") -> int:
     """Say on stderr what is missing and why; return the exit code."""
     failed = report.with_status("failed")
-    for outcome in failed:
-        print(f"\nriftsim: error: point {outcome.point.slug} failed: {outcome.error}", file=sys.stderr)
-        if outcome.details:
-            print(outcome.details, file=sys.stderr, end="")
+    for error, alike in _by_error(failed).items():
+        first = alike[0]
+        others = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
+        print(f"\nriftsim: error: point {first.point.slug}{others} failed: {error}", file=sys.stderr)
+        if first.details:
+            print(first.details, file=sys.stderr, end="")
     if report.interrupted:
         kept = len(report.with_status("complete", "skipped"))
         print(
@@ -312,6 +315,14 @@ def _conclude(report: "Report") -> int:
     if skipped:
         print(f"{skipped} point(s) were complete already; to run them again, remove their folders", file=sys.stderr)
     return 0
+
+
+def _by_error(failed: "list[Outcome]") -> "dict[str | None, list[Outcome]]":
+    """Points that failed, by what they failed of: a missing file is told once, not once per point."""
+    causes: dict[str | None, list[Outcome]] = {}
+    for outcome in failed:
+        causes.setdefault(outcome.error, []).append(outcome)
+    return causes
 
 
 # ---------------------------------------------------------------- plot

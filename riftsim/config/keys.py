@@ -4,7 +4,6 @@ A tagged block (``system``, ``load``, ...) is one of several structures chosen b
 which one a mapping means, so that ``--set system.beam_width=8`` is checked against the system that is there.
 """
 
-import difflib
 import types
 from collections.abc import Iterable
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from riftsim.config.schema import ExperimentConfig
-from riftsim.errors import ConfigError
+from riftsim.errors import ConfigError, did_you_mean
 from riftsim.yaml_file import KeyPath, show_path
 
 TAG = "kind"
@@ -84,10 +83,7 @@ def annotation_at(tree: Any, path: KeyPath) -> tuple[Any, Any]:
 def nearest(wanted: str, known: Iterable[str]) -> str:
     """End a message about an unknown name: the nearest of the known ones, if any is near, and all of them."""
     known = list(known)
-    folded = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(wanted.lower(), folded, n=1, cutoff=0.5)
-    hint = f" (did you mean '{folded[close[0]]}'?)" if close else ""
-    return f"{hint}; expected one of: {', '.join(known) or 'none'}"
+    return f"{did_you_mean(wanted, known)}; expected one of: {', '.join(known) or 'none'}"
 
 
 def unknown_key(path: KeyPath, key: str, block: type[msgspec.Struct]) -> str:

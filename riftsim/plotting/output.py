@@ -88,7 +88,8 @@ def write_figure(
         with _sibling(base, ".runs.json", written) as partial:
             partial.write_text(_runs_json(drawing, base.name, title), encoding="utf-8")
     except OSError as error:
-        raise ResultsError(f"{base.parent}: the figure {base.name} cannot be written: {error}") from error
+        reason = error.strerror or error
+        raise ResultsError(f"{base.parent}: the figure {base.name} cannot be written: {reason}") from error
     return written
 
 

@@ -44,7 +44,7 @@ def write_report(folder: Path, out: Path | None = None, notes: Path | None = Non
         with atomic_write(out) as partial:
             partial.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise ResultsError(f"{out}: the report cannot be written: {error}") from error
+        raise ResultsError(f"{out}: the report cannot be written: {error.strerror or error}") from error
     return out
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from riftsim.errors import ResultsError, did_you_mean
 from riftsim.results.metric_rows import (
     Facts,
     Metric,
@@ -52,15 +53,26 @@ def evaluate(queries: pd.DataFrame, facts: Facts, names: Iterable[str] | None = 
     -------
     dict of str to float
         Not a number where the run lacks what the metric needs.
+
+    Raises
+    ------
+    ResultsError
+        There is no such metric; names the nearest.
     """
-    return {name: METRICS[name].value(queries, facts) for name in names or METRICS}
+    return {name: _metric(name).value(queries, facts) for name in names or METRICS}
 
 
 def confidence(
     queries: pd.DataFrame, facts: Facts, names: Iterable[str] | None = None, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
     """Compute the 95 % confidence intervals of metrics of one run; parameters as in :func:`evaluate`."""
-    return {name: METRICS[name].interval(queries, facts, seed) for name in names or METRICS}
+    return {name: _metric(name).interval(queries, facts, seed) for name in names or METRICS}
+
+
+def _metric(name: str) -> Metric:
+    if name not in METRICS:
+        raise ResultsError(f"metric: found '{name}'{did_you_mean(name, METRICS)}, expected one of docs/metrics.md")
+    return METRICS[name]
 
 
 def _rest_us(queries: pd.DataFrame) -> np.ndarray:

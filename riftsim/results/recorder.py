@@ -148,7 +148,7 @@ def write_run(
                     raise
         _failure_file(folder, slug, config_hash).unlink(missing_ok=True)
     except OSError as error:
-        raise ResultsError(f"{folder}: the run {target.name} cannot be written: {error}") from error
+        raise ResultsError(f"{folder}: the run {target.name} cannot be written: {error.strerror or error}") from error
     finally:
         if partial is not None:
             shutil.rmtree(partial, ignore_errors=True)
@@ -198,7 +198,8 @@ def record_failure(
         with atomic_write(path) as partial:
             partial.write_text(_json(record), encoding="utf-8")
     except OSError as problem:
-        raise ResultsError(f"{path}: the failure of a point cannot be written: {problem}") from problem
+        reason = problem.strerror or problem
+        raise ResultsError(f"{path}: the failure of a point cannot be written: {reason}") from problem
     return path
 
 

@@ -1,6 +1,5 @@
 """The data-set file: a small YAML that names vector files, metric, ground truths, checksums and the split."""
 
-import difflib
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +9,7 @@ import yaml
 from msgspec import Meta
 
 from riftsim import yaml_file
-from riftsim.errors import ConfigError
+from riftsim.errors import ConfigError, did_you_mean
 
 Positive = Annotated[int, Meta(gt=0)]
 NonNegative = Annotated[int, Meta(ge=0)]
@@ -166,5 +165,4 @@ def _explain(message: str) -> str:
 
 
 def _nearest(key: str, names: list[Any]) -> str:
-    close = difflib.get_close_matches(key, names, 1, 0.5)
-    return f", did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"
+    return f"{did_you_mean(key, names)}; expected one of: {', '.join(names)}"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from completion_times import CompletionTimes
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.constants import Constant
@@ -17,14 +18,6 @@ PROFILE = load_profile("connectx5-100g")
 SERVICE_PS = 2_000_000
 
 
-class Log:
-    def __init__(self, calendar):
-        self.calendar, self.done = calendar, {}
-
-    def push(self, tag, is_entry=True):
-        self.done[tag] = self.calendar.now
-
-
 def replies_ps(
     arrivals_ps, threads, service_ps=SERVICE_PS, after_ps=0, *, permille=0, handling_ps=0, nodes=1, profile=PROFILE
 ):
@@ -32,7 +25,7 @@ def replies_ps(
     calendar = Calendar()
     network = SimulatedNetwork(calendar, profile, 1, nodes)
     service = CallService(calendar, network, threads, permille)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
 
     def post(number):
         node = number % nodes
@@ -42,7 +35,8 @@ def replies_ps(
     for number, time_ps in enumerate(arrivals_ps):
         calendar.at(int(time_ps), EventKind.ARRIVAL, 0, number, 0, post, number)
     calendar.run()
-    taken = np.array([log.done[number] - int(time_ps) for number, time_ps in enumerate(arrivals_ps)])
+    done = dict(log.entries)
+    taken = np.array([done[number] - int(time_ps) for number, time_ps in enumerate(arrivals_ps)])
     return taken, service.counters()[0], calendar.now
 
 
@@ -124,7 +118,7 @@ def test_a_call_for_another_memory_node_is_refused():
     calendar = Calendar()
     network = SimulatedNetwork(calendar, PROFILE, 1, 2)
     service = CallService(calendar, network, 1)
-    queue_pair = network.create_qp(0, 0, Log(calendar))
+    queue_pair = network.create_qp(0, 0, CompletionTimes(calendar))
     with pytest.raises(ProtocolError, match="queue pair of memory node 0"):
         service.post(queue_pair, [Call(0, 0, 1, 64, 64, 0, 0)])
     with pytest.raises(ProtocolError, match="no call"):

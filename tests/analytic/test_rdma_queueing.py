@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from completion_times import CompletionTimes
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.rdma.probe import closed_loop
@@ -23,15 +24,6 @@ def with_costs(**changes):
     return dataclasses.replace(CONNECTX5, network=dataclasses.replace(CONNECTX5.network, **changes))
 
 
-class Log:
-    def __init__(self, calendar):
-        self.calendar = calendar
-        self.entries = []
-
-    def push(self, tag, is_entry=True):
-        self.entries.append((tag, self.calendar.now))
-
-
 def waits_ps(profile, gaps_ps, lengths):
     """Waiting times of reads that arrive one by one, each on a queue pair of its own."""
     calendar = Calendar()
@@ -39,7 +31,7 @@ def waits_ps(profile, gaps_ps, lengths):
     logs = []
 
     def arrive(number):
-        log = Log(calendar)
+        log = CompletionTimes(calendar)
         logs.append((calendar.now, log))
         queue_pair = network.create_qp(0, 0, log)
         network.post(queue_pair, Chain(number, [WorkRequest(0, 0, 0, lengths[number])]))
@@ -98,7 +90,7 @@ def test_littles_law_holds_exactly():
     draw = stream(3, "little")
     posted, logs = [], []
     for number in range(40):
-        log = Log(calendar)
+        log = CompletionTimes(calendar)
         logs.append(log)
         queue_pair = network.create_qp(0, number % 2, log)
 
@@ -131,7 +123,7 @@ def test_where_links_converge_one_link_is_the_bound_and_is_shared(compute_nodes,
     logs = []
     for node in range(compute_nodes):
         for other in range(memory_nodes):
-            logs.append(Log(calendar))
+            logs.append(CompletionTimes(calendar))
             queue_pair = network.create_qp(node, other, logs[-1])
             network.post(queue_pair, Chain(other, [WorkRequest(tag, other, 0, 65536) for tag in range(60)]))
     calendar.run()
@@ -147,7 +139,7 @@ def test_without_contention_links_are_independent():
     for nodes in (1, 2):
         calendar = Calendar()
         network = SimulatedNetwork(calendar, CONNECTX5, nodes, nodes)
-        log = Log(calendar)
+        log = CompletionTimes(calendar)
         for node in range(nodes):
             queue_pair = network.create_qp(node, node, log)
             network.post(queue_pair, Chain(0, [WorkRequest(tag, node, 0, 4096) for tag in range(50)]))
@@ -160,7 +152,7 @@ def test_a_queue_pair_has_at_most_16_reads_on_the_wire():
     far = with_costs(transit_ps=50_000_000)
     calendar = Calendar()
     network = SimulatedNetwork(calendar, far, 1, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     queue_pair = network.create_qp(0, 0, log)
     network.post(queue_pair, Chain(0, [WorkRequest(tag, 0, 0, 8) for tag in range(64)]))
     calendar.run()
@@ -180,9 +172,9 @@ def test_more_outstanding_reads_never_shorten_a_read():
     for others in (0, 1, 2, 4, 8, 16, 40, 200, 2000):
         calendar = Calendar()
         network = SimulatedNetwork(calendar, CONNECTX5, 1, 1)
-        log = Log(calendar)
+        log = CompletionTimes(calendar)
         for number in range(others):
-            queue_pair = network.create_qp(0, 0, Log(calendar))
+            queue_pair = network.create_qp(0, 0, CompletionTimes(calendar))
             network.post(queue_pair, Chain(1 + number, [WorkRequest(0, 0, 0, 516)]))
         network.post(network.create_qp(0, 0, log), Chain(others + 1, [WorkRequest(0, 0, 0, 128)]))
         calendar.run()
@@ -198,7 +190,7 @@ def test_reserving_links_together_changes_no_time():
         calendar = Calendar()
         network = SimulatedNetwork(calendar, CONNECTX5, *nodes)
         draw = stream(4, "same")
-        log = Log(calendar)
+        log = CompletionTimes(calendar)
         for number in range(20):
             queue_pair = network.create_qp(0, 0, log)
             for burst in range(4):

@@ -1,5 +1,6 @@
 """A read that meets nobody takes exactly the sum of its stages."""
 
+from completion_times import CompletionTimes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,17 +11,6 @@ from riftsim.rdma.unloaded import read_stages, unloaded_read_ps
 from riftsim.transport.wr import Chain, WorkRequest
 
 PROFILES = {name: load_profile(name) for name in ("connectx5-100g", "connectx6-200g", "cxl-like", "ideal")}
-
-
-class Log:
-    """A completion queue that writes down when."""
-
-    def __init__(self, calendar):
-        self.calendar = calendar
-        self.entries = []
-
-    def push(self, tag, is_entry=True):
-        self.entries.append((tag, self.calendar.now))
 
 
 @given(
@@ -34,7 +24,7 @@ def test_a_lone_read_takes_the_sum_of_its_stages(name, length, nodes, chained):
     profile = PROFILES[name]
     calendar = Calendar()
     network = SimulatedNetwork(calendar, profile, *nodes)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     queue_pair = network.create_qp(nodes[0] - 1, nodes[1] - 1, log)
     requests = [WorkRequest(tag, nodes[1] - 1, 0, length) for tag in range(1 + chained)]
     network.post(queue_pair, Chain(0, requests))
@@ -55,7 +45,7 @@ def test_stages_of_128_bytes_by_hand():
 def test_the_free_network_completes_within_the_instant_and_in_the_next_round():
     calendar = Calendar()
     network = SimulatedNetwork(calendar, PROFILES["ideal"], 1, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     queue_pair = network.create_qp(0, 0, log)
     seen = []
 

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from completion_times import CompletionTimes
 
 from riftsim.calendar import Calendar, EventKind
 from riftsim.errors import ConfigError, ProtocolError
@@ -15,18 +16,6 @@ from riftsim.storage.ssd import SimulatedSsds
 from riftsim.transport.wr import Chain, WorkRequest
 
 SAMSUNG = load_ssd_profile("samsung-980pro")
-
-
-class Log:
-    def __init__(self, calendar, then=None):
-        self.calendar = calendar
-        self.entries = []
-        self.then = then
-
-    def push(self, tag, is_entry=True):
-        self.entries.append((tag, self.calendar.now))
-        if self.then:
-            self.then()
 
 
 def read(tag, sector, sectors=1, drive=0):
@@ -52,7 +41,7 @@ def closed_loop(profile, depth, reads, seed=0):
             submit()
 
         started = []
-        queue = ssds.create_qp(0, 0, Log(calendar, done))
+        queue = ssds.create_qp(0, 0, CompletionTimes(calendar, done))
         submit()
 
     for number in range(depth):
@@ -86,7 +75,7 @@ def test_the_rate_rises_with_the_queue_depth_up_to_the_data_sheets():
 def test_the_link_bounds_the_throughput_of_long_reads():
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, SAMSUNG, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     queue = ssds.create_qp(0, 0, log)
     ssds.post(queue, Chain(0, [read(tag, 32 * tag, 32) for tag in range(1000)]))
     calendar.run()
@@ -104,7 +93,7 @@ def test_waiting_for_the_units_is_that_of_as_many_m_d_1_queues(load):
     sectors = draw.integers(0, 1 << 24, reads).tolist()
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, profile, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     queue = ssds.create_qp(0, 0, log)
     for number, instant in enumerate(instants):
         chain = Chain(number, [read(number, sectors[number])])
@@ -125,7 +114,7 @@ def test_littles_law_holds_exactly():
     draw = stream(3, "little")
     submitted, logs = [], []
     for number in range(20):
-        logs.append(Log(calendar))
+        logs.append(CompletionTimes(calendar))
         queue = ssds.create_qp(0, 0, logs[-1])
 
         def submit(chain, queue=queue):
@@ -147,7 +136,7 @@ def test_a_full_submission_queue_holds_reads_back_at_the_host():
     profile = dataclasses.replace(SAMSUNG, queue_depth=2)
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, profile, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     ssds.post(ssds.create_qp(0, 0, log), Chain(0, [read(tag, 4 * tag) for tag in range(6)]))
     calendar.run()
     unloaded = profile.unloaded_ps()
@@ -160,7 +149,7 @@ def test_a_full_submission_queue_holds_reads_back_at_the_host():
 def test_reads_complete_out_of_order_when_a_unit_is_busy():
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, SAMSUNG, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     ssds.post(ssds.create_qp(0, 0, log), Chain(0, [read(0, 0), read(1, 4 * SAMSUNG.units), read(2, 4)]))
     calendar.run()
     assert [tag for tag, _ in log.entries] == [0, 2, 1]
@@ -169,7 +158,7 @@ def test_reads_complete_out_of_order_when_a_unit_is_busy():
 def test_reads_of_one_page_share_its_read_while_they_wait():
     calendar = Calendar()
     ssds = SimulatedSsds(calendar, SAMSUNG, 1)
-    log = Log(calendar)
+    log = CompletionTimes(calendar)
     queue = ssds.create_qp(0, 0, log)
     ssds.post(queue, Chain(0, [read(0, 0), read(1, 1), read(2, 4 * SAMSUNG.units), read(3, 0)]))
     calendar.run()
@@ -186,7 +175,7 @@ def test_reads_of_one_page_share_its_read_while_they_wait():
 
 def test_what_is_no_read_of_whole_sectors_is_refused():
     ssds = SimulatedSsds(Calendar(), SAMSUNG, 2, 2)
-    queue = ssds.create_qp(1, 1, Log(ssds.calendar))
+    queue = ssds.create_qp(1, 1, CompletionTimes(ssds.calendar))
     with pytest.raises(ProtocolError, match="empty chain"):
         ssds.post(queue, Chain(0, []))
     with pytest.raises(ProtocolError, match="queue of drive 1"):

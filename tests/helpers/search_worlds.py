@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from riftsim.index.graph import Graph
 from riftsim.kernels.codes import fill_table
@@ -151,3 +153,16 @@ def random_world(
     mask = np.zeros(n, bool)
     mask[rng.choice(n, hidden, replace=False)] = True
     return make_world(vectors, queries, graph_of(lists, 0, degree), codec=codec, hidden=mask if hidden else None)
+
+
+def random_worlds(hidden: int = 0) -> SearchStrategy[World]:
+    """Small random worlds, down to a single node; with at most this many hidden ones."""
+    return st.builds(
+        random_world,
+        seed=st.integers(0, 5),
+        n=st.sampled_from([1, 2, 40, 90]),
+        degree=st.sampled_from([1, 4, 7]),
+        coarse=st.booleans(),
+        values=st.sampled_from([2, 256]),
+        hidden=st.integers(0, hidden),
+    )

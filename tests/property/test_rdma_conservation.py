@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+from completion_times import CompletionTimes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,15 +33,6 @@ postings = st.lists(
 )
 
 
-class Log:
-    def __init__(self, calendar):
-        self.calendar = calendar
-        self.entries = []
-
-    def push(self, tag, is_entry=True):
-        self.entries.append((tag, self.calendar.now))
-
-
 def simulate(profile, plan, seed):
     calendar = Calendar()
     network = SimulatedNetwork(calendar, profile, NODES, NODES, seed)
@@ -50,7 +42,7 @@ def simulate(profile, plan, seed):
         instant += gap
         key = (node, other, which)
         if key not in pairs:
-            log = Log(calendar)
+            log = CompletionTimes(calendar)
             pairs[key] = (network.create_qp(node, other, log), log)
         requests = [
             WorkRequest(number * 100 + 99 - i, other, 0, length, signaled)  # tags fall while posting goes on

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_runs import answers_of, simulate, system_of
-from search_worlds import random_world
+from search_worlds import random_worlds
 
 from riftsim.computenode.drivers.local import step_through
 from riftsim.computenode.drivers.sim import run_simulated
@@ -18,14 +18,7 @@ from riftsim.search.messages import Work
 from riftsim.search.rounds import RoundSearch
 from riftsim.storage.record_cache import ENTRY_BYTES, cache_order, fill_cache, hops_from, visits
 
-WORLDS = st.builds(
-    random_world,
-    seed=st.integers(0, 5),
-    n=st.sampled_from([1, 40, 90]),
-    degree=st.sampled_from([1, 7]),
-    coarse=st.booleans(),
-    values=st.sampled_from([2, 256]),
-)
+WORLDS = random_worlds()
 VERIFICATIONS = st.sampled_from([q.VERIFY_EXPANDED, q.VERIFY_CALIBRATED, q.VERIFY_ALL])
 
 

@@ -9,21 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from search_checks import EagerPair, state_copy
-from search_worlds import random_world
+from search_worlds import random_world, random_worlds
 
 from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import gate as gates
 from riftsim.kernels import query as q
 from riftsim.search.eager import EagerRules, EagerSearch
 
-WORLDS = st.builds(
-    random_world,
-    seed=st.integers(0, 5),
-    n=st.sampled_from([1, 2, 40, 90]),
-    degree=st.sampled_from([1, 4, 7]),
-    coarse=st.booleans(),
-    values=st.sampled_from([2, 256]),
-)
+WORLDS = random_worlds()
 
 
 @st.composite

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from search_checks import make_tiny
 from search_oracles import search_in_rounds
 from search_runs import local_answers, simulate, system_of
-from search_worlds import random_world
+from search_worlds import random_world, random_worlds
 
 from riftsim.computenode.drivers.compiled import run_compiled
 from riftsim.computenode.drivers.local import step_through
@@ -19,14 +19,7 @@ from riftsim.search.delayed import DelayedSearch
 from riftsim.search.eager import EagerRules, EagerSearch
 from riftsim.search.rounds import RoundSearch
 
-WORLDS = st.builds(
-    random_world,
-    seed=st.integers(0, 5),
-    n=st.sampled_from([1, 40, 90]),
-    degree=st.sampled_from([1, 7]),
-    coarse=st.booleans(),
-    values=st.sampled_from([2, 256]),
-)
+WORLDS = random_worlds()
 
 
 def delayed(world, *, limit=0, merge_rest=False, count_empty=False, **settings_of) -> DelayedSearch:

@@ -18,7 +18,13 @@ from riftsim.rdma.reader import ReaderSettings, VerbsPort
 @contextmanager
 def node_in_thread(records: np.ndarray, content: dict | None = None, **settings):
     """A memory node that serves from a thread of this process."""
-    node = MemoryNode(records, content or {}, MemoryNodeSettings(listen="127.0.0.1:0", **settings))
+    with serving(MemoryNode(records, content or {}, MemoryNodeSettings(listen="127.0.0.1:0", **settings))) as node:
+        yield node
+
+
+@contextmanager
+def serving(node: MemoryNode):
+    """Let a memory node serve from a thread of this process."""
     thread = threading.Thread(target=node.serve)
     thread.start()
     try:

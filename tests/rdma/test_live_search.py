@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from live_experiments import D_HNSW, OTHER_INDEX, SYSTEMS, config_of, experiment, run
-from nodes import NodeProcess
+from nodes import NodeProcess, serving
 
 from riftsim.assembly.live import make_memory_node
 from riftsim.errors import TransportError
@@ -30,15 +29,8 @@ PATIENT = {"deadline_s": 120.0}
 @contextmanager
 def in_thread(content, part=None):
     """A memory node of an experiment that serves from a thread of this process."""
-    node = make_memory_node(config_of(content), part, MemoryNodeSettings(listen="127.0.0.1:0"))
-    thread = threading.Thread(target=node.serve)
-    thread.start()
-    try:
+    with serving(make_memory_node(config_of(content), part, MemoryNodeSettings(listen="127.0.0.1:0"))) as node:
         yield node
-    finally:
-        node.stop()
-        thread.join()
-        node.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,21 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline_oracle import PipelineModel
-from search_worlds import graph_of, make_world, random_world
+from search_worlds import graph_of, make_world, random_worlds
 
 from riftsim.kernels import query as q
 from riftsim.search.messages import Work
 from riftsim.search.pipelined import PipelinedSearch, PipelineRules
 
-WORLDS = st.builds(
-    random_world,
-    seed=st.integers(0, 5),
-    n=st.sampled_from([1, 2, 40, 90]),
-    degree=st.sampled_from([1, 4, 7]),
-    coarse=st.booleans(),
-    values=st.sampled_from([2, 256]),
-    hidden=st.integers(0, 1),
-)
+WORLDS = random_worlds(hidden=1)
 
 
 def pair(world, query, *, list_size, k, entries=None, **rules):

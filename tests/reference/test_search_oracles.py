@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_checks import EagerPair
 from search_oracles import search_in_rounds, search_sequentially
-from search_worlds import random_world
+from search_worlds import random_worlds
 
 from riftsim.computenode.drivers.local import run_local, step_through
 from riftsim.kernels import query as q
@@ -15,15 +15,7 @@ from riftsim.search.eager import EagerRules, EagerSearch
 from riftsim.search.rounds import RoundSearch
 
 VERIFICATIONS = [(q.VERIFY_EXPANDED, 1.0), (q.VERIFY_CALIBRATED, 1.15), (q.VERIFY_CALIBRATED, 2.0), (q.VERIFY_ALL, 1.0)]
-WORLDS = st.builds(
-    random_world,
-    seed=st.integers(0, 5),
-    n=st.sampled_from([1, 2, 40, 90]),
-    degree=st.sampled_from([1, 4, 7]),
-    coarse=st.booleans(),
-    values=st.sampled_from([2, 256]),
-    hidden=st.integers(0, 1),
-)
+WORLDS = random_worlds(hidden=1)
 
 
 def rounds_of(world, list_size, k, beam, verify, alpha, overlapped=False) -> RoundSearch:

@@ -78,6 +78,13 @@ class TestRun:
         assert out == ""
         assert "1 of 1 points failed" in err
 
+    def test_points_that_fail_of_the_same_are_told_once(self, capsys):
+        assert main(["run", write("index: {kind: vamana, R: 13}\nsweep: {search.L: [10, 20, 30]}")]) == 1
+        err = capsys.readouterr().err
+        assert err.count("no vectors for R=13") == 1
+        assert "riftsim: error: point L10 and 2 more failed: no vectors for R=13" in err
+        assert "3 of 3 points failed" in err
+
     def test_a_folder_that_cannot_be_written(self, capsys):
         Path("taken").write_text("", encoding="utf-8")
         assert main(["run", write(""), "--out", "taken"]) == 2

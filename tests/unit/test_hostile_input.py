@@ -276,6 +276,7 @@ def test_what_cannot_be_written_is_named_as_the_user_knows_it(tmp_path):
     with pytest.raises(OSError, match="No space") as full, atomic_write(tmp_path / "p.yaml"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert message_of(full.value).startswith(f"{tmp_path / 'p.yaml'}: No space left on device; expected room")
+    assert str(full.value) == f"[Errno {errno.ENOSPC}] No space left on device: '{tmp_path / 'p.yaml'}'"
     (tmp_path / "taken").mkdir()
     with pytest.raises(IsADirectoryError) as taken, atomic_write(tmp_path / "taken") as partial:
         partial.write_text("")

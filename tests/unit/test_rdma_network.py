@@ -4,6 +4,7 @@ import dataclasses
 from itertools import pairwise
 
 import pytest
+from completion_times import CompletionTimes
 
 from riftsim.calendar import Calendar
 from riftsim.errors import ConfigError, ProtocolError
@@ -15,26 +16,13 @@ from riftsim.transport.wr import Chain, WorkRequest
 PROFILE = load_profile("connectx5-100g")
 
 
-class Log:
-    def __init__(self, calendar):
-        self.calendar = calendar
-        self.entries = []
-
-    def push(self, tag, is_entry=True):
-        self.entries.append((tag, self.calendar.now))
-
-    @property
-    def tags(self):
-        return [tag for tag, _ in self.entries]
-
-
 @pytest.fixture
 def network():
     return SimulatedNetwork(Calendar(), PROFILE, 1, 1)
 
 
 def test_an_unsignalled_read_becomes_visible_with_the_next_signalled_one(network):
-    log = Log(network.calendar)
+    log = CompletionTimes(network.calendar)
     queue_pair = network.create_qp(0, 0, log)
     network.post(queue_pair, Chain(0, [WorkRequest(9, 0, 0, 8, False), WorkRequest(5, 0, 0, 8, False)]))
     network.calendar.run()
@@ -48,7 +36,7 @@ def test_an_unsignalled_read_becomes_visible_with_the_next_signalled_one(network
 
 
 def test_a_lone_work_request_does_not_overtake_a_chain_that_is_still_being_fetched(network):
-    log = Log(network.calendar)
+    log = CompletionTimes(network.calendar)
     queue_pair = network.create_qp(0, 0, log)
     network.post(queue_pair, Chain(7, [WorkRequest(tag, 0, 0, 8) for tag in (30, 20)]))
     network.post(queue_pair, Chain(1, [WorkRequest(10, 0, 0, 8)]))
@@ -62,7 +50,7 @@ def test_completions_come_in_posting_order_whatever_the_tail():
     ends = {}
     for seed in (1, 1, 2):
         network = SimulatedNetwork(Calendar(), profile, 1, 1, seed)
-        log = Log(network.calendar)
+        log = CompletionTimes(network.calendar)
         queue_pair = network.create_qp(0, 0, log)
         network.post(queue_pair, Chain(0, [WorkRequest(tag, 0, 0, 64 + tag) for tag in range(300)]))
         network.calendar.run()
@@ -77,7 +65,7 @@ def test_the_price_of_congestion_is_that_at_the_start_of_service():
         PROFILE, network=dataclasses.replace(PROFILE.network, cached_requests=100, wr_miss_ps=400_000)
     )
     network = SimulatedNetwork(Calendar(), profile, 1, 1)
-    log = Log(network.calendar)
+    log = CompletionTimes(network.calendar)
     for number in range(300):
         network.post(network.create_qp(0, 0, log), Chain(number, [WorkRequest(number, 0, 0, 8)]))
     network.calendar.run()
@@ -90,7 +78,7 @@ def test_the_price_of_congestion_is_that_at_the_start_of_service():
 
 
 def test_counters(network):
-    log = Log(network.calendar)
+    log = CompletionTimes(network.calendar)
     queue_pair = network.create_qp(0, 0, log)
     network.post(queue_pair, Chain(0, [WorkRequest(tag, 0, 0, 100) for tag in range(3)]))
     network.calendar.run()
@@ -104,7 +92,7 @@ def test_counters(network):
 
 
 def test_reads_of_two_queries_with_the_same_tag_are_kept_apart(network):
-    log = Log(network.calendar)
+    log = CompletionTimes(network.calendar)
     for query in (0, 1):
         network.post(network.create_qp(0, 0, log), Chain(query, [WorkRequest(4, 0, 0, 8)]))
     network.calendar.run()
@@ -113,7 +101,7 @@ def test_reads_of_two_queries_with_the_same_tag_are_kept_apart(network):
 
 
 def test_what_cannot_be_posted_is_refused(network):
-    queue_pair = network.create_qp(0, 0, Log(network.calendar))
+    queue_pair = network.create_qp(0, 0, CompletionTimes(network.calendar))
     with pytest.raises(ProtocolError, match="query 3 posted an empty chain"):
         network.post(queue_pair, Chain(3, []))
     with pytest.raises(ProtocolError, match=r"WorkRequest\(1, node 2, 64\+8\) was posted to .* memory node 0"):

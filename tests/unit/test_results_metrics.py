@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from riftsim.errors import ResultsError
 from riftsim.results import intervals, metrics, metrics_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -140,6 +141,12 @@ def test_without_a_clock_counts_remain():
     timed = {name for name in found if name.startswith(clocked) and name not in counted}
     assert {name for name, value in found.items() if np.isnan(value)} == timed | {"exact_evaluations", "hops"}
     assert all(np.isnan(value).all() for value in metrics.confidence(counts, {}, timed).values())
+
+
+def test_a_metric_that_does_not_exist_is_named():
+    for compute in (metrics.evaluate, metrics.confidence):
+        with pytest.raises(ResultsError, match=r"metric: found 'recal' \(did you mean 'recall'\?\)"):
+            compute(pd.DataFrame(), {}, ["recal"])
 
 
 def test_no_rows_no_numbers():
