@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import riftsim.reproduction.sections  # noqa: F401 (fills MEASURES)
 from riftsim.files import atomic_write
 from riftsim.reproduction import variants
@@ -289,12 +287,8 @@ def measured(test: Test, out: Path, folder: Path, data_dir: Path | None) -> Valu
         (experiments / file).write_text(text.replace(old, new), encoding="utf-8")
     hardware = None
     if test.constants:
-        profile = variants.base_profile(None)
-        changes = {
-            path: msgspec.structs.replace(variants.constant_of(profile, path), value=value)
-            for path, value in test.constants.items()
-        }
-        hardware = str(variants.write(variants.with_constants(profile, changes, profile.name), folder))
+        profile = variants.with_values(variants.base_profile(None), test.constants)
+        hardware = str(variants.write(profile, folder))
     level = dataclasses.replace(QUICK, seeds=(0,), sets={"SIFT": QUICK.sets["SIFT"]}, **test.level)
     lab = _Changed(test, level, out, experiments, data_dir=data_dir, hardware=hardware)
     return MEASURES[test.claim].function(lab)[test.part]

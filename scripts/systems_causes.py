@@ -3,10 +3,12 @@ docs/results/systems.md. scripts/systems_tables.py runs them and makes the table
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import causes_distvs
+import causes_partitions
 from pages import table
 
 from riftsim.plotting.series import SYSTEM_NAMES
@@ -14,7 +16,7 @@ from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.levels import FULL, QUICK
 from riftsim.reproduction.measuring import metric, rate_ratio, ratio
 from riftsim.reproduction.side_by_side import cpu_share, reads
-from riftsim.reproduction.studies import IN_FLIGHT, SYSTEMS, beside, block, partitioned, system, vectors
+from riftsim.reproduction.studies import IN_FLIGHT, SYSTEMS, beside, block, system, vectors
 from riftsim.results.store import Run
 
 log = logging.getLogger("systems")
@@ -74,17 +76,15 @@ DRIVES: dict[str, tuple[Cause, ...]] = {
 """Changes by the system that is compared."""
 
 BEAMS = (1, 2, 4, 8, 16)
-MILLION = dataclasses.replace(
-    FULL, name="million", sets={SET: {"dataset.name": "sift-photos-1m"}}, queries=1000, work_queries=500, seeds=(0,)
-)
-"""The million vectors of SIFT, on one split."""
+MILLION = dataclasses.replace(FULL, name="million", sets={SET: {"dataset.name": "sift-photos-1m"}})
+"""The million vectors of SIFT."""
 
 
-def rows(lab: Lab) -> list[dict[str, Any]]:
-    """Measure what can be measured; what cannot is said."""
+def rows(lab: Lab, groups: Iterable[str]) -> list[dict[str, Any]]:
+    """Measure what can be measured of some of `GROUPS`; what cannot is said."""
     found: list[dict[str, Any]] = []
-    for group, maker in (("drives", _drives), ("rounds", _rounds), ("partitions", _partitions), ("sizes", _sizes)):
-        for one in maker(lab):
+    for group in groups:
+        for one in GROUPS[group](lab):
             try:
                 found.append({"group": group, **one()})
             except NotMeasured as reason:
@@ -185,24 +185,13 @@ def _overlap(lab: Lab, what: str, beam: int, *, expansions: float = 0.0, **setti
     return found | {"all_hidden": 1 / (1 - found["wait_share"])}
 
 
-# ---------------------------------------------------------------- partitions: M22
-
-
-def _partitions(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
-    for flights in (32, 8, 1):
-        for recall in (0.84, 0.91):
-            yield lambda flights=flights, recall=recall: _routed(lab, flights, recall)
-
-
-def _routed(lab: Lab, flights: int, recall: float) -> dict[str, Any]:
-    routed = partitioned(lab, SET, recall)[0].parameters
-    settings = {"system__routed": routed["system.routed"], "dataset__split_seed": routed["dataset.split_seed"]}
-    settings |= {"cluster__memory_budget_gb": routed["cluster.memory_budget_gb"]}
-    settings |= {"measured_queries": lab.level.work_queries, "load__concurrency": flights}
-    run = lab.runs("d_hnsw", SET, **settings).runs[0]
-    found = {"what": f"{flights} queries in flight", "target": recall, "routed": routed["system.routed"]}
-    found |= run.metrics(["recall", "latency_mean_us", "qps"])
-    return found | {"reads": reads(run), "wanted": float(run.queries["partitions"].mean())}
+GROUPS: dict[str, Callable[[Lab], Iterator[Callable[[], dict[str, Any]]]]] = {
+    "drives": _drives,
+    "sizes": _sizes,
+    "rounds": _rounds,
+    "distvs": causes_distvs.rows,
+    "partitions": causes_partitions.rows,
+}
 
 
 # ---------------------------------------------------------------- as text
@@ -212,7 +201,8 @@ def cause_table(found: list[dict[str, Any]], name: str) -> str:
     """Return the table of a group, or of the changes of one system on a drive."""
     if name in DRIVES:
         return _drives_table([row for row in found if row.get("system") == name], SYSTEM_NAMES[name])
-    tables = {"sizes": _sizes_table, "rounds": _rounds_table, "partitions": _partitions_table}
+    tables = {"sizes": _sizes_table, "rounds": _rounds_table}
+    tables |= {"distvs": causes_distvs.as_table, "partitions": causes_partitions.as_table}
     return tables[name]([row for row in found if row["group"] == name])
 
 
@@ -278,22 +268,6 @@ def _rounds_table(own: list[dict[str, Any]]) -> str:
             f"{row['other_latency_mean_us']:.1f}",
             _ratio(row, "latency", 3),
             f"{row['all_hidden']:.2f}",
-        ]
-        for row in own
-    ]
-    return table(titles, lines)
-
-
-def _partitions_table(own: list[dict[str, Any]]) -> str:
-    titles = ["queries in flight", "recall@10", "P", "partitions read per query", "mean latency, ms", "QPS"]
-    lines = [
-        [
-            row["what"].partition(" ")[0],
-            f"{row['recall']:.3f}",
-            str(row["routed"]),
-            f"{row['reads']:.2f}",
-            f"{row['latency_mean_us'] / 1e3:.2f}",
-            f"{row['qps']:,.0f}",
         ]
         for row in own
     ]

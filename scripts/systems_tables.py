@@ -1,4 +1,4 @@
-"""Put all systems side by side on the sets of 100 thousand vectors and make the tables of docs/results/systems.md.
+"""Put all systems side by side on sets of 100 thousand vectors and a million; tables of docs/results/systems.md.
 
     python scripts/systems_tables.py run --data-dir DIR        # or resume; nothing that is recorded runs again
     python scripts/systems_tables.py tables                    # from results only
@@ -34,6 +34,8 @@ PUBLISHED = ROOT / "results/published/systems"
 TARGETS = (0.90, 0.95)
 SHORT = {"SIFT": "sift", "DEEP": "deep", "SPACEV": "text"}
 """The paper's sets, and how ours are called in files and tables."""
+MILLION = "million"
+"""How the million vectors of SIFT are called there."""
 CLAIMS = (
     "M18", "M19", "M20", "M21", "M22", "M23", "M24", "M29",
     "O04", "O05", "O06", "O07", "O11", "O12", "O13", "O14", "O15", "O16", "O17", "O19",
@@ -47,7 +49,7 @@ IN_FIGURES = {
     for kind in ("in_memory_vamana", "riftann", "distvs", "pipeann", "diskann")
 }
 """Series: the systems of the paper's figures as they are compared, on the first split."""
-PARTS = ["rows", "claims", "causes"]
+PARTS = ["rows", "million", "claims", "causes"]
 log = logging.getLogger("systems")
 
 
@@ -128,14 +130,16 @@ def claims_table(claims: list[dict[str, Any]]) -> str:
 # ---------------------------------------------------------------- figures
 
 
-def figures(lab: Lab, used: list[Run], published: Path) -> None:
-    """Figures 8 and 9 of every set, in the paper's form: recall against latency and throughput, of what rows used."""
+def figures(names: dict[str, str], used: list[Run], published: Path) -> None:
+    """Figures 8 and 9 of every set, in the paper's form: recall against latency and throughput, of what rows used.
+
+    ``names`` are those of the data sets, by what files call them.
+    """
     every = RunSet([run for run in used if run.experiment == SYSTEMS])
-    for dataset in lab.sets():
-        name = lab.of_set(dataset)["dataset.name"]
+    for short, name in names.items():
+        shown = every.where({"dataset.name": name})
         for kind, number in FIGURES.items():
-            shown = every.where({"dataset.name": name})
-            base = f"{number}-{SHORT[dataset]}"
+            base = f"{number}-{short}"
             draw(kind, shown, published, name=base, names=IN_FIGURES)
             (published / f"{base}.pdf").unlink(missing_ok=True)
 
@@ -146,13 +150,14 @@ def figures(lab: Lab, used: list[Run], published: Path) -> None:
 def publish(lab: Lab, splits: int, page: Path, published: Path) -> None:
     """Write the numbers as CSV and fill the page."""
     published.mkdir(parents=True, exist_ok=True)
-    found = rows(lab, splits)
-    used = list(lab.used.values())
+    million = of_a_million(lab)
+    found = rows(lab, splits) + [{**row, "set": MILLION} for row in rows(million, splits)]
+    used = [*lab.used.values(), *million.used.values()]
     claims = load_claims()
     record = scoreboard.as_record(lab, scoreboard.evaluate(lab, claims, set(CLAIMS)))
     scored = {claim["id"]: claim for claim in record["claims"]}
     chosen = [scored[name] for name in CLAIMS]
-    causes = systems_causes.rows(lab)
+    causes = systems_causes.rows(lab, systems_causes.GROUPS)
     flat = [{"claim": claim["id"], "what": claim["what"], **part} for claim in chosen for part in claim["parts"]]
     for name, lines in (("systems", found), ("claims", flat), ("causes", causes)):
         with atomic_write(published / f"{name}.csv") as partial:
@@ -164,17 +169,26 @@ def publish(lab: Lab, splits: int, page: Path, published: Path) -> None:
         if name.startswith("causes"):
             return systems_causes.cause_table(causes, name.partition("_")[2])
         short, target = name.split("_")
-        dataset = next(key for key, value in SHORT.items() if value == short)
+        dataset = {**{value: key for key, value in SHORT.items()}, MILLION: MILLION}[short]
         return systems_table(found, dataset, f"0.{target}")
 
     fill(page, content)
-    figures(lab, used, published)
+    names = {SHORT[dataset]: lab.of_set(dataset)["dataset.name"] for dataset in lab.sets()}
+    names[MILLION] = million.of_set("SIFT")["dataset.name"]
+    figures(names, used, published)
+
+
+def of_a_million(lab: Lab) -> Lab:
+    """The same for the million vectors of SIFT."""
+    return Lab(systems_causes.MILLION, lab.out, data_dir=lab.data_dir, may_run=lab.may_run, say=log.info)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("command", choices=["run", "tables"])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    causes = list(systems_causes.GROUPS)
+    parser.add_argument("--causes", nargs="+", choices=causes, default=causes, help="of those to run (default: all)")
     parser.add_argument("--level", choices=list(LEVELS), default=FULL.name)
     parser.add_argument("--sets", nargs="+", choices=list(SHORT), help="of those to run (default: all)")
     parser.add_argument("--targets", nargs="+", type=float, default=TARGETS, help="recalls to run (default: all)")
@@ -194,12 +208,13 @@ def main() -> None:
     if not runs:
         publish(lab, asked.splits, asked.page, asked.published)
         return
-    if "rows" in asked.parts:
-        rows(lab, asked.splits, asked.targets, lambda *row: {"runs": side_by_side.runs_of(*row)})
+    for part, chosen in (("rows", lab), ("million", of_a_million(lab))):
+        if part in asked.parts:
+            rows(chosen, asked.splits, asked.targets, lambda *row: {"runs": side_by_side.runs_of(*row)})
     if "claims" in asked.parts:
         scoreboard.evaluate(lab, load_claims(), set(CLAIMS))
     if "causes" in asked.parts:
-        systems_causes.rows(lab)
+        systems_causes.rows(lab, asked.causes)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ def with_constants(profile: HardwareProfile, changes: Mapping[str, Constant], na
     return make_profile(msgspec.structs.replace(file, name=name))
 
 
+def with_values(profile: HardwareProfile, values: Mapping[str, float]) -> HardwareProfile:
+    """Return a profile in which some constants have other values, by dotted path."""
+    changes = {path: msgspec.structs.replace(constant_of(profile, path), value=value) for path, value in values.items()}
+    return with_constants(profile, changes, profile.name)
+
+
 def scaled(profile: HardwareProfile, factors: Mapping[str, float]) -> HardwareProfile:
     """Return a profile in which groups of constants take so many times as long; rates are divided.
 

@@ -9,7 +9,7 @@ from riftsim.rdma.probe import closed_loop
 from riftsim.rdma.profiles import load_profile
 from riftsim.reproduction import fit
 from riftsim.reproduction.claims import Target, load_claims
-from riftsim.reproduction.variants import GROUPS, as_yaml, constant_of, scaled, write
+from riftsim.reproduction.variants import GROUPS, as_yaml, constant_of, scaled, with_values, write
 
 PROFILE = load_profile("connectx5-100g")
 CLAIMS = load_claims()
@@ -87,6 +87,16 @@ def test_a_claim_that_does_not_depend_on_the_constant_leaves_it():
     found = fit.fit(PROFILE, CLAIMS, lambda profile: {"local_us": 100.0, "remote_wait_us": 100.0})
     assert [one.value for one in found] == [one.before for one in found]
     assert found[0].note == "the claim does not depend on it"
+
+
+def test_constants_take_other_values_one_at_a_time():
+    slower = with_values(PROFILE, {"cpu.per_thread_slowdown_permille": 44})
+    assert constant_of(slower, "cpu.per_thread_slowdown_permille").value == 44
+    assert slower.name == PROFILE.name
+    others = {"cpu.poll_ns", "link.rate_gbps"}
+    assert {path: constant_of(slower, path) for path in others} == {path: constant_of(PROFILE, path) for path in others}
+    with pytest.raises(ConfigError, match=r"no constant 'cpu.colour_ns'"):
+        with_values(PROFILE, {"cpu.colour_ns": 1})
 
 
 def test_groups_are_scaled_and_written_once(tmp_path):

@@ -51,7 +51,7 @@ def distvs_remembers_more(lab: Lab) -> list[Value]:
 @measures("M21", _DISTVS)
 def distvs_busy(lab: Lab) -> list[Value]:
     """Share of the time that the memory node's threads work, 26 + 6 (M21)."""
-    return [_on(of_runs(_distvs(lab, 32, 6), _memory_busy))]
+    return [_on(of_runs(_distvs(lab, 32, 6), memory_busy))]
 
 
 @measures("M29", _DISTVS)
@@ -61,7 +61,8 @@ def distvs_gains(lab: Lab) -> list[Value]:
     return [_on(rate_ratio(_distvs(lab, 38, memory), base)) for memory in (6, 12)]
 
 
-def _memory_busy(run: Run) -> float:
+def memory_busy(run: Run) -> float:
+    """Return the share of the time that the memory node's threads work."""
     threads = run.facts["memory_threads"]
     span_ps = run.facts["network"]["span_ps"]
     return sum(each["busy_ps"] for each in threads) / (span_ps * sum(each["threads"] for each in threads))

@@ -1,0 +1,117 @@
+"""Why DistVS gains from further threads what it does (M19, M20, M29): runs of which each changes one thing, for
+docs/results/systems.md. After each change the work per query is fitted anew to M18, which may calibrate."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pages import table
+
+from riftsim.reproduction.lab import Lab
+from riftsim.reproduction.measuring import metric
+from riftsim.reproduction.sections.other_systems import memory_busy
+from riftsim.reproduction.variants import base_profile, scaled, with_values, write
+from riftsim.results.store import Run
+
+SET = "SIFT"
+EXPERIMENT = "table1_distvs"
+FITTED_KQPS = 13.8
+"""M18: 26 threads at the compute node and 6 at the memory node."""
+POINTS = {"base": (32, 6), "compute": (38, 6), "memory": (38, 12)}
+"""Threads in all, and of them at the memory node."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change against DistVS of table 1.
+
+    Attributes
+    ----------
+    what : str
+    system : dict
+        Keys of its block.
+    settings : dict
+        By dotted key with two underscores for a dot.
+    constants : dict
+        Of the hardware profile, by dotted path.
+    factors : dict
+        Of groups of its constants.
+    queries : tuple of int
+        Of runs that look for the list size, and of those that are shown.
+    """
+
+    what: str
+    system: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    constants: dict[str, float] = field(default_factory=dict)
+    factors: dict[str, float] = field(default_factory=dict)
+    queries: tuple[int, int] = (300, 1000)
+
+
+CHANGES = (
+    Change("as in table 1: one query per thread"),
+    Change("two queries per thread", {"queries_per_thread": 2}, {"load__concurrency": 90}),
+    Change("eight queries per thread", {"queries_per_thread": 8}, {"load__concurrency": 300}, queries=(900, 2000)),
+    Change("threads of a machine slow each other, 4.4 % each", constants={"cpu.per_thread_slowdown_permille": 44}),
+    Change("codes of 64 bytes", settings={"codes__bytes": 64}),
+    Change("messages cost four times as much", factors={"posting": 4, "polling": 4}),
+    Change("twenty times the propagation and NIC delay", factors={"propagation, NIC pipelines": 20}),
+    Change("a beam of 1", {"beam_width": 1}),
+    Change("a beam of 16", {"beam_width": 16}),
+)
+
+
+def rows(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Return what measures each change."""
+    for change in CHANGES:
+        yield lambda change=change: _row(lab, change)
+
+
+def _row(lab: Lab, change: Change) -> dict[str, Any]:
+    settings = {f"system__{key}": value for key, value in change.system.items()} | change.settings
+    settings |= {"dataset__split_seed": lab.level.seeds[0]}
+    if change.constants or change.factors:
+        profile = scaled(with_values(base_profile(lab.hardware), change.constants), change.factors)
+        settings["hardware"] = str(write(profile, lab.out / "profiles"))
+    base = _threads("base")
+    goal = {"target": 1e3 / FITTED_KQPS, "of": _us_per_query, "least": 20}
+    L = lab.matched(EXPERIMENT, SET, measured_queries=change.queries[0], **goal, **base, **settings)
+    found: dict[str, Any] = {"what": change.what, "L": L}
+    for name in POINTS:
+        own = {**settings, **_threads(name), "search__L": L}
+        runs = list(lab.runs(EXPERIMENT, SET, measured_queries=change.queries[1], **own))
+        found |= {f"qps_{name}": metric(runs, "qps").value, f"busy_{name}": memory_busy(runs[0])}
+        found |= {f"latency_us_{name}": metric(runs, "latency_mean_us").value}
+    return found | {f"gain_{name}": found[f"qps_{name}"] / found["qps_base"] for name in ("compute", "memory")}
+
+
+def _threads(name: str) -> dict[str, int]:
+    threads, memory = POINTS[name]
+    return {"cluster__threads": threads, "system__memory_threads": memory}
+
+
+def _us_per_query(run: Run) -> float:
+    """Grows with the list, as `Lab.matched` needs it."""
+    return 1e6 / run.metrics(["qps"])["qps"]
+
+
+def as_table(found: list[dict[str, Any]]) -> str:
+    """The changes beside the paper's numbers."""
+    titles = ["what is changed", "L", "26 + 6: KQPS (fitted)", "memory node busy", "32 + 6: KQPS", "gain"]
+    titles += ["26 + 12: KQPS", "gain", "memory node busy"]
+    lines = [["the paper (M18 to M21, M29)", "", "13.8", "0.98", "15.2", "1.10", "22.4", "1.62", ""]]
+    lines += [
+        [
+            row["what"],
+            f"{row['L']:.0f}",
+            f"{row['qps_base'] / 1e3:.2f}",
+            f"{row['busy_base']:.3f}",
+            f"{row['qps_compute'] / 1e3:.2f}",
+            f"{row['gain_compute']:.2f}",
+            f"{row['qps_memory'] / 1e3:.2f}",
+            f"{row['gain_memory']:.2f}",
+            f"{row['busy_memory']:.3f}",
+        ]
+        for row in found
+    ]
+    return table(titles, lines if found else [])
