@@ -205,6 +205,7 @@ def _run(options: argparse.Namespace) -> int:
     runs = runs_of(report)
     figures = []
     if experiment.config.plots and len(runs) and not (report.interrupted or options.no_plots):
+        print(f"drawing {len(experiment.config.plots)} figure(s)", file=sys.stderr)
         figures = _draw(runs, experiment.config.plots, report.folder / "figures")
     if options.json:
         print_json(_as_json(report, runs, figures))

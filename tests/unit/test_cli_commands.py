@@ -45,6 +45,7 @@ class TestRun:
         assert len(pictures) == 2
         assert all(Path(picture).stat().st_size > 1000 for picture in pictures)
         assert "[2/2]" in err
+        assert err.endswith("drawing 2 figure(s)\n")
 
     def test_json_is_all_there_is_on_stdout(self, capsys):
         file = write("sweep: {search.L: [10, 20]}")
