@@ -73,12 +73,20 @@ def draw(results, path):
     figure, panels = new_panels(1, len(results), PAGE_IN, 2.0)
     keys = ("vectors", "in_flight", "compute_nodes")
     for panel, (axis, points), key in zip(panels, results.items(), keys, strict=True):
-        panel.plot([point[key] for point in points], [point["cost"] for point in points], marker="o")
+        values, costs = ([point[name] for point in points] for name in (key, "cost"))
+        panel.plot(values, costs, marker="o")
         panel.set_xscale("log")
+        panel.set_xticks(values, [_tick(value) for value in values])
+        panel.minorticks_off()
         panel.set_xlabel(axis)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, 1.1 * max(costs))
     panels[0].set_ylabel("cost of a simulated query\nover the search alone")
     figure.savefig(path)
+
+
+def _tick(value):
+    """A count as an axis has room for it."""
+    return f"{value // 1_000_000} M" if value >= 1_000_000 else f"{value // 1000} K" if value >= 1000 else str(value)
 
 
 if __name__ == "__main__":

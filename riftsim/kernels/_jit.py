@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 _KEPT_CACHES = 8
 
@@ -65,9 +66,14 @@ class _MendingCache(FunctionCache):
     """numba's cache of one function, which a damaged file (a full disk, a machine that went down) does not stop."""
 
     def load_overload(self, sig, target_context):
-        """Load a compiled variant; None, after forgetting all variants, if the files are not what was written."""
+        """Load a compiled variant; None, after forgetting all variants, if the files are not what was written.
+
+        numba would first register all that it can compile, scipy's linear algebra with it: a third of a start. Only
+        compiling needs that, and sees to it itself; what is compiled needs the runtime of arrays.
+        """
         try:
-            return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except (EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError, ImportError, IndexError):
             self.flush()
             return None

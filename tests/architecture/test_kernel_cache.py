@@ -54,6 +54,19 @@ def test_an_edit_in_another_file_is_noticed(tmp_path, outcome):
     assert outcome(20) == (21, 0), "an edited callee must not be served from the cache of its caller"
 
 
+def test_a_compiled_kernel_is_loaded_without_what_only_compiling_needs(tmp_path):
+    call = (
+        "import sys\nfrom riftsim.kernels.prices import post_ps\n"
+        "print(post_ps(2, 3, 4), sum(post_ps.stats.cache_hits.values()), 'numba.np.arraymath' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "RIFTSIM_CACHE_DIR": str(tmp_path)}
+    for said in ("10 0 True", "10 1 False"):
+        done = subprocess.run(
+            [sys.executable, "-c", call], env=environment, capture_output=True, text=True, check=True, timeout=120
+        )
+        assert done.stdout.strip() == said
+
+
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 def test_a_truncated_cache_file_is_made_anew(tmp_path, outcome, suffix):
     outcome(10)
