@@ -24,7 +24,7 @@ from riftsim.cli import (
     setup,
     show,
 )
-from riftsim.cli.terminal import show_warnings_plainly
+from riftsim.cli.terminal import show_notices, show_warnings_plainly
 from riftsim.errors import message_of
 
 EXIT_FAILED = 1
@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     options = build_parser().parse_args(arguments)
     show_warnings_plainly()
+    show_notices()
     try:
         code = options.command(options)
         sys.stdout.flush()

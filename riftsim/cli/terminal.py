@@ -1,5 +1,6 @@
 """Tables for people: aligned where they fit, one block per row where the terminal is too narrow."""
 
+import logging
 import os
 import sys
 import warnings
@@ -75,6 +76,19 @@ def show_warnings_plainly() -> None:
             print(f"riftsim: warning: {message}", file=file or sys.stderr)
 
     warnings.showwarning = show
+
+
+class _Notices(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a line on what stderr is now: a progress bar puts its own in place."""
+        print(f"riftsim: {record.getMessage()}", file=sys.stderr, flush=True)
+
+
+def show_notices() -> None:
+    """Print what riftsim logs as lines on stderr."""
+    log = logging.getLogger("riftsim")
+    log.setLevel(logging.INFO)
+    log.handlers = [_Notices()]
 
 
 def print_json(value: object) -> None:

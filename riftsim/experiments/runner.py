@@ -199,8 +199,6 @@ class _Sweep:
             return list(points)
         from riftsim.artifacts import ArtifactStore
 
-        if self.engine.compile is not None:
-            self._say_what_takes_long()
         sound: list[Point] = []
         for group in group_by_artifacts(points):
             config = group[0].config
@@ -218,20 +216,12 @@ class _Sweep:
         order = {point.hash: position for position, point in enumerate(self.experiment.points)}
         return sorted(sound, key=lambda point: order[point.hash])
 
-    def _say_what_takes_long(self) -> None:
-        """Say that the first run of an installation compiles its kernels: nothing else is to be seen meanwhile."""
-        from riftsim.kernels._jit import KERNEL_CACHE
-
-        if not any(KERNEL_CACHE.glob("*/*.nbi")):
-            self.reporter.stage("compiling kernels (once per machine; about a minute and a half)")
-
     def _compile(self, points: Sequence[Point]) -> None:
         """Let each kind of search compile its kernels once, before processes would each compile the same."""
         from riftsim.artifacts import ArtifactStore
 
         kinds = {(point.config.system.__struct_config__.tag, point.config.driver): point.config for point in points}
         for config in kinds.values():
-            self.reporter.stage(f"compiling kernels for {config.system.__struct_config__.tag}, if they are not there")
             # What goes wrong here goes wrong again, and is reported, when the point is run.
             with contextlib.suppress(Exception):
                 resolve(self.engine.compile)(config, data_dir=self.data_dir, artifacts=ArtifactStore())

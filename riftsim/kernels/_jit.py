@@ -2,19 +2,23 @@
 
 numba's on-disk cache notices a change in the file of a function but not in the files of the functions that it calls.
 All kernels therefore live in this package, and their cache folder is keyed by a hash of all its sources: an edit
-anywhere opens a new folder. Other packages' caches are left alone.
+anywhere opens a new folder. Other packages' caches are left alone. Compiling is announced in the log
+``riftsim.kernels``.
 """
 
 import atexit
 import contextlib
 import hashlib
+import logging
 import os
 import pickle
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
@@ -62,8 +66,30 @@ def _kernel_cache() -> Path:
 KERNEL_CACHE = _kernel_cache()
 
 
+class _Announcer(event.Listener):
+    """Says once that kernels are compiled: for a minute or more nothing else is to be seen."""
+
+    announced = False
+
+    def on_start(self, compilation):
+        """A function is about to be compiled."""
+        if not self.announced and compilation.data["dispatcher"].py_func.__module__.startswith(f"{__package__}."):
+            self.announced = True
+            logging.getLogger(__package__).info(
+                "compiling kernels, which are kept for later runs (the first time this takes a minute or two)"
+            )
+
+    def on_end(self, compilation):
+        """A function has been compiled."""
+
+
+event.register("numba:compile", _Announcer())
+
+
 class _MendingCache(FunctionCache):
-    """numba's cache of one function, which a damaged file (a full disk, a machine that went down) does not stop."""
+    """numba's cache of one function, which neither a damaged file (a machine that went down) nor a full disk stops."""
+
+    warned = False
 
     def load_overload(self, sig, target_context):
         """Load a compiled variant; None, after forgetting all variants, if the files are not what was written.
@@ -77,6 +103,19 @@ class _MendingCache(FunctionCache):
         except (EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError, ImportError, IndexError):
             self.flush()
             return None
+
+    def save_overload(self, sig, data):
+        """Save a compiled variant; where that cannot be done it is used all the same, and compiled again next time."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            if not _MendingCache.warned:
+                _MendingCache.warned = True
+                warnings.warn(
+                    f"{KERNEL_CACHE}: compiled kernels cannot be kept ({error.strerror or error}), so that each start "
+                    "compiles them anew; RIFTSIM_CACHE_DIR chooses another folder",
+                    stacklevel=1,
+                )
 
 
 def kernel(function=None, *, parallel=False, inline=False, allocates=False):

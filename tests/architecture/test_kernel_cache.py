@@ -14,7 +14,15 @@ CALLER = (
     "from riftsim.kernels._jit import kernel\nfrom riftsim.kernels.callee import inner\n\n\n"
     "@kernel\ndef outer(x):\n    return inner(x)\n"
 )
-CALL = "from riftsim.kernels import caller\nprint(caller.outer(1), sum(caller.outer.stats.cache_hits.values()))"
+CALL = (
+    "import logging\nlogging.basicConfig(level=logging.INFO)\n{before}\n"
+    "from riftsim.kernels import caller\nprint(caller.outer(1), sum(caller.outer.stats.cache_hits.values()))"
+)
+FULL = (
+    "from numba.core.caching import IndexDataCacheFile\n"
+    "def save(*arguments):\n    raise OSError(28, 'No space left on device')\n"
+    "IndexDataCacheFile._save_data = save"
+)
 
 
 @pytest.fixture
@@ -27,11 +35,11 @@ def outcome(tmp_path):
         (package / "__init__.py").touch()
     (kernels / "caller.py").write_text(CALLER, encoding="utf-8")
 
-    def run(constant: int) -> tuple[int, int]:
+    def run(constant: int, before: str = "") -> tuple[int, int]:
         (kernels / "callee.py").write_text(CALLEE.format(constant=constant), encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "RIFTSIM_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(
-            [sys.executable, "-c", CALL],
+            [sys.executable, "-c", CALL.format(before=before)],
             cwd=tmp_path,
             env=environment,
             capture_output=True,
@@ -39,6 +47,7 @@ def outcome(tmp_path):
             check=True,
             timeout=120,
         )
+        run.said = done.stderr
         value, hits = map(int, done.stdout.split())
         return value, hits
 
@@ -76,3 +85,19 @@ def test_a_truncated_cache_file_is_made_anew(tmp_path, outcome, suffix):
         os.truncate(path, path.stat().st_size // 2)
     assert outcome(10) == (11, 0)
     assert outcome(10) == (11, 1), "what was compiled anew must be in the cache again"
+
+
+def test_compiling_is_announced_once_and_only_where_it_is_done(outcome):
+    outcome(10)
+    assert outcome.said.count("compiling kernels") == 1
+    outcome(10)
+    assert outcome.said == ""
+
+
+def test_a_full_disk_keeps_nothing_and_stops_nothing(tmp_path, outcome):
+    for _ in range(2):
+        assert outcome(10, before=FULL) == (11, 0)
+        assert outcome.said.count("compiled kernels cannot be kept (No space left on device)") == 1
+        assert str(tmp_path / "cache") in outcome.said
+    assert outcome(10) == (11, 0)
+    assert outcome(10) == (11, 1)

@@ -94,6 +94,17 @@ def test_a_terminal_of_another_encoding_is_no_error(tmp_path):
     assert b"results: results/runs/e" in done.stdout
 
 
+def test_what_is_logged_is_shown():
+    code = (
+        "import logging, riftsim.cli\nriftsim.cli.main(['profile', 'show'])\n"
+        "logging.getLogger('riftsim.kernels').info('compiling')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), timeout=TIMEOUT_S, check=True
+    )
+    assert done.stderr == "riftsim: compiling\n"
+
+
 def test_a_closed_pipe_is_no_error(tmp_path):
     write(tmp_path, list(range(5, 400)))
     process = start(["validate", "e.yaml", "--json"], tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

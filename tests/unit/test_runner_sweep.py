@@ -171,19 +171,6 @@ class TestProgress:
     def test_time_left_is_no_more_exact_than_it_can_be(self, seconds, words):
         assert progress.time_left(seconds) == words
 
-    @pytest.mark.parametrize("warm", [False, True])
-    def test_kernels_that_have_to_be_compiled_are_announced(self, tmp_path, monkeypatch, warm):
-        from riftsim.kernels import _jit
-
-        (tmp_path / "cache" / "kernels_1").mkdir(parents=True)
-        if warm:
-            (tmp_path / "cache" / "kernels_1" / "pool.push.nbi").touch()
-        monkeypatch.setattr(_jit, "KERNEL_CACHE", tmp_path / "cache")
-        stream = io.StringIO()
-        engine = Engine(FAKE.run_point, FAKE.prepare)
-        run_experiment(experiment({}), out=tmp_path, engine=engine, reporter=LineReporter(stream))
-        assert ("compiling kernels (once per machine;" in stream.getvalue()) == (not warm)
-
     @pytest.mark.parametrize("width", [20, 120])
     def test_the_bar_shows_the_count(self, tmp_path, width):
         from rich.console import Console
