@@ -1,11 +1,11 @@
-"""Test why claims are missed: each suspected cause changed alone, on the quick level's SIFT.
+"""Test why claims are missed: each suspected cause changed alone, on a level's SIFT set and one split of its queries.
 
-    python scripts/reproduction_causes.py results/causes BOARD [CLAIM ...]
+    python scripts/reproduction_causes.py results/causes BOARD [CLAIM ...] [--level full]
 
-BOARD is the scoreboard.json of the quick level, from which the numbers without the change are taken. A change is a
-setting, a constant of the profile, a line of an experiment file or the list size, never a fit: nothing here goes back
-into a profile. Writes ``causes.csv``; of the difference between ours and the paper's a change explains the share by
-which it closes it.
+BOARD is the scoreboard.json of that level, from which the numbers without the change are taken. A change is a setting,
+a constant of the profile, a line of an experiment file or the list size, never a fit: nothing here goes back into a
+profile. The tests stand in ``reproduction_causes.yaml``. Writes ``causes.csv``, with the share of the gap between ours
+and the paper's number that a change closes.
 """
 
 import argparse
@@ -16,25 +16,33 @@ import math
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+import msgspec
+
 import riftsim.reproduction.sections  # noqa: F401 (fills MEASURES)
+from riftsim import yaml_file
 from riftsim.files import atomic_write
 from riftsim.reproduction import variants
 from riftsim.reproduction.claims import Target, load_claims
-from riftsim.reproduction.lab import EXPERIMENTS, Lab
-from riftsim.reproduction.levels import QUICK
+from riftsim.reproduction.lab import EXPERIMENTS, Lab, NotMeasured
+from riftsim.reproduction.levels import LEVELS, Level
 from riftsim.reproduction.measuring import MEASURES
 from riftsim.reproduction.scoring import Order, Value
+from riftsim.results.store import RunSet
 
-EXPLAINS, PART = 0.7, 0.3
-"""Shares of the difference from which on a change explains it, or part of it."""
+LIST = Path(__file__).with_suffix(".yaml")
+CLOSES, PART = 0.7, 0.3
+"""Shares of the gap from which on a change closes it, or part of it."""
+
+GATES = ({"kind": "wait-all"}, {"kind": "impact-aware", "epsilon": 1.0})
+"""Of section 4.6, those that the tests ask for."""
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One suspected cause of one missed number.
 
     Attributes
@@ -49,210 +57,66 @@ class Test:
         By dotted key, for every run.
     constants : mapping of path to value
         Of the hardware profile.
+    only : mapping
+        Settings and constants change only in runs that are asked for with these values, by dotted key.
     L : int, optional
         In place of the list size of the operating point.
     edit : tuple of file, text, text
         A line of an experiment file and what it is replaced by.
     level : mapping
         Fields of the level.
+    dataset : mapping
+        Settings that choose a set in place of the level's SIFT.
     systems : mapping of kind to mapping
         System in place of one of that kind.
     recall : float, optional
         In place of the recall that systems are matched by.
+    expansions : float, optional
+        Systems are matched by so many expansions per query, not by recall.
     """
 
     claim: str
-    part: int
     cause: str
     change: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    constants: Mapping[str, float] = field(default_factory=dict)
+    part: int = 0
+    settings: dict[str, Any] = {}
+    constants: dict[str, float] = {}
+    only: dict[str, Any] = {}
     L: int | None = None
     edit: tuple[str, str, str] | None = None
-    level: Mapping[str, Any] = field(default_factory=dict)
-    systems: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    level: dict[str, Any] = {}
+    dataset: dict[str, Any] = {}
+    systems: dict[str, dict[str, Any]] = {}
     recall: float | None = None
+    expansions: float | None = None
 
 
-SHORT, LARGE_LIST = "searches are short: the list is small", "the list is far larger than recall needs"
-SLOW, FITTED = "threads do not slow each other", "by 4.4 % per busy thread, as `riftsim fit` finds from M05"
-BEAM = ("beam_width: 4", "beam_width: 1")
-PIPELINED = {
-    "kind": "riftann",
-    "window": 4,
-    "workers": 0,
-    "gate": {"kind": "wait-all"},
-    "verification": {"kind": "expansion-only"},
-    "balancing": {"kind": "fixed"},
-}
-"""Reads of expanded nodes only, four in flight at any time; a list is evaluated before the next read is chosen."""
-
-TESTS = (
-    Test("P19", 0, LARGE_LIST, "L = 13, where recall is 0.95", L=13),
-    Test(
-        "P19",
-        0,
-        "candidates are verified before they leave the list",
-        "verification from eviction",
-        settings={"system.verification_from": "eviction"},
-    ),
-    Test("P19", 1, LARGE_LIST, "L = 13, where recall is 0.95", L=13),
-    Test("P19", 1, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
-    Test(
-        "P19",
-        1,
-        "no bytes are saved where all is expanded in the end, and the link is not full",
-        "L = 13 and a link of 25 Gb/s",
-        L=13,
-        constants={"link.rate_gbps": 25},
-    ),
-    Test("C08", 0, "the burst stays below the knee", "burst at 1.05 of the closed loop", level={"burst_share": 1.05}),
-    Test("C08", 0, SHORT, "L = 100", L=100),
-    Test("C08", 0, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
-    Test("M28", 0, "the link is not full", "link of 25 Gb/s", constants={"link.rate_gbps": 25}),
-    Test("M28", 0, "the burst stays below the knee", "burst at 1.05 of the closed loop", level={"burst_share": 1.05}),
-    Test("S03", 0, "a doorbell per node is cheap", "doorbell x 4", constants={"cpu.doorbell_ns": 280}),
-    Test("S03", 0, "polling is cheap", "poll and completion x 4", constants={"cpu.poll_ns": 120, "cpu.cqe_ns": 200}),
-    Test("S03", 0, "the one port is near its limit", "link of 400 Gb/s", constants={"link.rate_gbps": 400}),
-    Test(
-        "S02",
-        0,
-        "queries in flight grow with the threads",
-        "30 in flight with 48 threads",
-        edit=("table3_scaling/threads48.yaml", "concurrency: 46", "concurrency: 30"),
-    ),
-    Test(
-        "S02",
-        0,
-        SLOW,
-        FITTED,
-        constants={"cpu.per_thread_slowdown_permille": 44},
-    ),
-    Test(
-        "S01",
-        0,
-        SLOW,
-        FITTED,
-        constants={"cpu.per_thread_slowdown_permille": 44},
-    ),
-    Test(
-        "D06",
-        0,
-        "beams of 4 hide most reads of Remote-Vamana",
-        "beam of 1",
-        edit=("fig11_breakdown/experiment.yaml", *BEAM),
-    ),
-    Test("D06", 0, SHORT, "at recall 0.999", recall=0.999),
-    Test("D06", 0, "reads are short beside the CPU work", "propagation x 10", constants={"link.propagation_ns": 1500}),
-    Test("D06", 1, "evaluations are cheap", "code distances x 4", constants={"cpu.compact_miss_ns": 120}),
-    Test(
-        "P20",
-        0,
-        "a slot is an awaited expansion, not a read",
-        "the window counts reads",
-        settings={"system.window_counts": "reads"},
-    ),
-    Test("P20", 0, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
-    Test("P20", 1, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
-    Test("P20", 1, "CPU work is cheap beside reads", "clock of 1 GHz", constants={"cpu.clock_ghz": 1.0}),
-    Test("P10", 0, "the codes' error makes alpha large", "codes of 40 bytes", settings={"codes.bytes": 40}, L=13),
-    Test("P10", 0, SHORT, "L = 100", L=100),
-    Test("P18", 0, SHORT, "L = 20", L=20),
-    Test("G01", 0, SHORT, "L = 100", L=100),
-    Test("G03", 0, SHORT, "L = 50", L=50),
-    Test("D08", 0, SHORT, "at recall 0.999", recall=0.999),
-    Test("D08", 0, "evaluations are cheap", "code distances x 4", constants={"cpu.compact_miss_ns": 120}),
-    Test("G17", 0, "evaluations are cheap", "code distances x 4", constants={"cpu.compact_miss_ns": 120}),
-    Test("G17", 0, "reads are short: 3.3 us loaded", "propagation x 5: 4.5 us", constants={"link.propagation_ns": 750}),
-    Test("D08", 0, "reads are short: 3.3 us loaded", "propagation x 5: 4.5 us", constants={"link.propagation_ns": 750}),
-    Test("G17", 0, "main threads help with evaluations", "they do not", settings={"system.main_threads_help": False}),
-    Test(
-        "M14",
-        0,
-        "beams of 4 leave little to hide",
-        "propagation x 10",
-        constants={"link.propagation_ns": 1500},
-    ),
-    Test(
-        "M14",
-        0,
-        "beams of 4 leave little to hide",
-        "beam of 2",
-        edit=("async_vamana/experiment.yaml", BEAM[0], "beam_width: 2"),
-    ),
-    Test(
-        "M14",
-        0,
-        "a round of reads ends before the next begins",
-        "the next read begins when one is done",
-        systems={"async_vamana": PIPELINED},
-    ),
-    Test(
-        "M14",
-        0,
-        "Remote-Vamana's beam of 4 hides most of its reads",
-        "Remote-Vamana with a beam of 1",
-        edit=("async_vamana/experiment.yaml", "remote_vamana, beam_width: 4", "remote_vamana, beam_width: 1"),
-    ),
-    Test(
-        "M14",
-        0,
-        "rounds, and reads that are short beside the CPU work",
-        "the next read begins when one is done, and propagation x 10",
-        systems={"async_vamana": PIPELINED},
-        constants={"link.propagation_ns": 1500},
-    ),
-    Test(
-        "M14",
-        0,
-        "scalar codes cost more per byte than exact distances",
-        "per byte as exact distances",
-        constants={"cpu.sq8_distance_per_byte_ns": 0.038},
-    ),
-    Test(
-        "M27", 0, "tables weigh in short searches", "table entries for nothing", constants={"cpu.table_entry_ns": 1e-3}
-    ),
-    Test(
-        "P10",
-        0,
-        "the list is small, and the codes' error makes alpha large",
-        "L = 100 and codes of 40 bytes",
-        settings={"codes.bytes": 40},
-        L=100,
-    ),
-    Test("M12", 0, SHORT, "at recall 0.999", recall=0.999),
-    Test("S05", 0, "the one port is near its limit", "link of 400 Gb/s", constants={"link.rate_gbps": 400}),
-    Test("P22", 0, SHORT, "L = 40", L=40),
-    Test(
-        "M31",
-        0,
-        "faster evaluation loads the NIC more",
-        "one query in flight",
-        edit=("fig07_concurrency/workers.yaml", "load.concurrency: [4]", "load.concurrency: [1]"),
-    ),
-    Test("P20", 1, SLOW, FITTED, constants={"cpu.per_thread_slowdown_permille": 44}),
-    Test("G17", 0, SLOW, FITTED, constants={"cpu.per_thread_slowdown_permille": 44}),
-    Test("G17", 0, "the link is not full", "link of 50 Gb/s", constants={"link.rate_gbps": 50}),
-    Test("O05", 0, SLOW, FITTED, constants={"cpu.per_thread_slowdown_permille": 44}),
-    Test("O06", 0, SLOW, FITTED, constants={"cpu.per_thread_slowdown_permille": 44}),
-    Test("O05", 0, SHORT, "at recall 0.999", recall=0.999),
-    Test("O06", 0, SHORT, "at recall 0.999", recall=0.999),
-)
+def load_tests() -> list[Test]:
+    """Read the tests."""
+    return msgspec.convert(yaml_file.read(LIST)[0]["tests"], list[Test])
 
 
 class _Changed(Lab):
     """A lab in which one thing is another."""
 
-    def __init__(self, test: Test, level, out: Path, experiments: Path, **more: Any) -> None:
-        super().__init__(level, out, experiments=experiments, **more)
+    def __init__(self, test: Test, level: Level, out: Path, changed_profile: str | None, **more: Any) -> None:
+        super().__init__(level, out, **more)
         self._test = test
+        self._changed_profile = changed_profile
 
     def runs(self, experiment, dataset, *, file="experiment.yaml", **settings):
         """Return runs with the test's settings, which win over all others."""
-        changed = {key.replace(".", "__"): value for key, value in self._test.settings.items()}
+        if experiment == "admission_policies" and "system__gate" not in settings:
+            parts = [self.runs(experiment, dataset, file=file, system__gate=gate, **settings) for gate in GATES]
+            return RunSet([run for part in parts for run in part])
+        changed = {}
+        if all(_asked(settings, key) == value for key, value in self._test.only.items()):
+            changed = {key.replace(".", "__"): value for key, value in self._test.settings.items()}
+            if self._changed_profile and experiment != "operating_points":  # they have no clock
+                changed["hardware"] = self._changed_profile
         kind = settings.get("system", {}).get("kind")
         if kind in self._test.systems:
-            changed["system"] = dict(self._test.systems[kind])
+            changed["system"] = self._test.systems[kind]
         return super().runs(experiment, dataset, file=file, **{**settings, **changed})
 
     def point(self, dataset, name):
@@ -260,38 +124,60 @@ class _Changed(Lab):
         return self._test.L or super().point(dataset, name)
 
     def matched(self, experiment, dataset, target, **settings):
-        """Match by the recall of the test, if it has one."""
-        by_recall = settings.get("of", "recall") == "recall"
-        return super().matched(experiment, dataset, (by_recall and self._test.recall) or target, **settings)
+        """Match by what the test matches by, if it says."""
+        if settings.get("of", "recall") == "recall":
+            target = self._test.recall or target
+            if self._test.expansions:
+                target, settings = self._test.expansions, {**settings, "of": "expansions"}
+        return super().matched(experiment, dataset, target, **settings)
 
 
-def measured(test: Test, out: Path, folder: Path, data_dir: Path | None) -> Value | Order:
+def _asked(settings: Mapping[str, Any], key: str) -> Any:
+    """Return what runs are asked for at a dotted key, whether by itself or in a block."""
+    path = key.split(".")
+    for length in range(len(path), 0, -1):
+        value = settings.get("__".join(path[:length]))
+        for name in path[length:]:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return value
+    return None
+
+
+def measured(test: Test, level: Level, out: Path, data_dir: Path | None) -> Value | Order:
     """Return the number or order of the claim with the test's change.
 
     Parameters
     ----------
     test : Test
+    level : Level
     out : path
-        Results folder.
-    folder : path
-        For changed profiles and experiment files.
+        Results folder; changed profiles are written there.
     data_dir : path, optional
     """
-    experiments = EXPERIMENTS
-    if test.edit:
-        file, old, new = test.edit
-        experiments = Path(tempfile.mkdtemp(dir=folder))
-        shutil.copytree(EXPERIMENTS, experiments, dirs_exist_ok=True)
-        text = (experiments / file).read_text(encoding="utf-8")
-        assert old in text, f"{file} has no {old!r}"
-        (experiments / file).write_text(text.replace(old, new), encoding="utf-8")
     hardware = None
     if test.constants:
-        profile = variants.with_values(variants.base_profile(None), test.constants)
-        hardware = str(variants.write(profile, folder))
-    level = dataclasses.replace(QUICK, seeds=(0,), sets={"SIFT": QUICK.sets["SIFT"]}, **test.level)
-    lab = _Changed(test, level, out, experiments, data_dir=data_dir, hardware=hardware)
-    return MEASURES[test.claim].function(lab)[test.part]
+        profile = variants.base_profile(None)
+        changes = {
+            path: msgspec.structs.replace(variants.constant_of(profile, path), value=value)
+            for path, value in test.constants.items()
+        }
+        hardware = str(variants.write(variants.with_constants(profile, changes, profile.name), out / "profiles"))
+    sift = {"SIFT": test.dataset or level.sets["SIFT"]}
+    level = dataclasses.replace(level, seeds=level.seeds[:1], sets=sift, **test.level)
+    with tempfile.TemporaryDirectory() as folder:
+        experiments = _edited(test.edit, Path(folder)) if test.edit else EXPERIMENTS
+        lab = _Changed(test, level, out, hardware, experiments=experiments, data_dir=data_dir)
+        return MEASURES[test.claim].function(lab)[test.part]
+
+
+def _edited(edit: tuple[str, str, str], folder: Path) -> Path:
+    """Copy the experiments with a line of one of them replaced."""
+    file, old, new = edit
+    shutil.copytree(EXPERIMENTS, folder, dirs_exist_ok=True)
+    text = (folder / file).read_text(encoding="utf-8")
+    (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+    return folder
 
 
 def share_closed(ours: float, changed: float, low: float, high: float) -> float:
@@ -302,9 +188,9 @@ def share_closed(ours: float, changed: float, low: float, high: float) -> float:
 
 def verdict_of(share: float) -> str:
     """Say what a share means."""
-    if share >= EXPLAINS:
-        return "explains it" if share <= 2 - EXPLAINS else "explains more than that"
-    return "part of it" if share >= PART else "not the cause"
+    if share >= CLOSES:
+        return "closes the gap" if share <= 2 - CLOSES else "overshoots"
+    return "closes part of the gap" if share >= PART else "does not"
 
 
 def _row(test: Test, targets: Sequence[Target], parts: list[dict[str, Any]], found: Value | Order) -> dict[str, str]:
@@ -313,7 +199,7 @@ def _row(test: Test, targets: Sequence[Target], parts: list[dict[str, Any]], fou
     )
     row |= {"cause": test.cause, "change": test.change}
     if isinstance(found, Order):
-        holds = {True: "explains it", False: "not the cause", None: "unresolved"}[found.holds]
+        holds = {True: "closes the gap", False: "does not", None: "unresolved"}[found.holds]
         return row | {"paper": "order", "ours": parts[0]["on"], "changed": found.on, "verdict": holds}
     target, ours = targets[min(test.part, len(targets) - 1)], parts[test.part]["ours"]
     share = share_closed(ours, found.value, target.low, target.high)
@@ -332,6 +218,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("board", type=Path)
     parser.add_argument("claims", nargs="*")
+    parser.add_argument("--level", choices=LEVELS, default="full")
     parser.add_argument("--data-dir", type=Path)
     asked = parser.parse_args()
     targets = {claim.id: claim.targets for claim in load_claims()}
@@ -340,10 +227,14 @@ def main() -> None:
     path = asked.out / "causes.csv"
     known = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
     rows = {(row["claim"], row["number"], row["cause"], row["change"]): row for row in known}
-    for test in TESTS:
+    for test in load_tests():
         if asked.claims and test.claim not in asked.claims:
             continue
-        found = measured(test, asked.out, asked.out, asked.data_dir)
+        try:
+            found = measured(test, LEVELS[asked.level], asked.out, asked.data_dir)
+        except NotMeasured as reason:
+            print(test.claim, test.change, f"not measured: {reason}", sep=" | ", flush=True)
+            continue
         row = {"claim": test.claim, **_row(test, targets[test.claim], board[test.claim]["parts"], found)}
         rows[test.claim, row["number"], test.cause, test.change] = row
         print(*row.values(), sep=" | ", flush=True)

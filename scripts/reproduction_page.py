@@ -1,10 +1,11 @@
-"""Publish a scoreboard: copy it into results/published/reproduction and fill the last part of docs/reproduction.md.
+"""Publish scoreboards: copy them into results/published/reproduction and fill docs/reproduction.md from what is there.
 
-    python scripts/reproduction_page.py results/reproduction full [--beside QUICK]
+    python scripts/reproduction_page.py                                  # the page alone
+    python scripts/reproduction_page.py full=DIR quick=DIR fitted=DIR    # results folders of `riftsim reproduce`
 
-What the page says between its markers is made from the files alone: counts, costs, the claims that are missed, the
-largest deviation first, and what scripts/reproduction_causes.py found. With ``--beside``, the results of the quick
-level, that level's scoreboard is published too, with its counts on the page.
+``full`` and ``quick`` are levels; ``fitted`` is the full level on the profile that `riftsim fit --full` wrote. What the
+page says between its markers is made from the files alone: counts, costs, the claims that are missed, the largest
+deviation first, what the fitted profile changes, and what scripts/reproduction_causes.py found.
 """
 
 import argparse
@@ -16,20 +17,25 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from riftsim.files import atomic_write
 from riftsim.report.page import sets_text
 from riftsim.reproduction.scoreboard import lines_of
+from riftsim.reproduction.sensitivity import summary
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/reproduction.md"
 PUBLISHED = ROOT / "results/published/reproduction"
 LINK = "../results/published/reproduction"
+LEVELS = {"full": "full", "quick": "quick", "fitted": "full"}
+"""What is published, and the level that it was run at."""
 
 
 def counts_table(counts: dict[str, dict[str, int]]) -> list[str]:
-    """Predictions by section and verdict."""
-    verdicts = [verdict for verdict, number in counts["all"].items() if number]
-    lines = [f"| section | {' | '.join(verdicts)} |", "|---" + "|---:" * len(verdicts) + "|"]
+    """Verdicts counted, a line per section or score."""
+    verdicts = [verdict for verdict in next(iter(counts.values())) if any(row[verdict] for row in counts.values())]
+    lines = [f"|  | {' | '.join(verdicts)} |", "|---" + "|---:" * len(verdicts) + "|"]
     return lines + [f"| {name} | {' | '.join(str(row[v]) for v in verdicts)} |" for name, row in counts.items()]
 
 
@@ -62,13 +68,9 @@ def missed_table(claims: list[dict[str, Any]]) -> list[str]:
 
 def sensitivity_table(folder: Path) -> list[str]:
     """How far constants can move, if it was asked."""
-    path = folder / "margins.csv"
-    if not path.exists():
+    if not (folder / "margins.csv").exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with (folder / "hypercube.csv").open(encoding="utf-8", newline="") as file:
-        samples = list(csv.DictReader(file))
+    margins, samples = (pd.read_csv(folder / f"{name}.csv").to_dict("records") for name in ("margins", "hypercube"))
     lines = [
         "\n### How far constants can move\n",
         "`riftsim sensitivity --quick`, on the SIFT set of the quick level. A conclusion holds while the ratio is",
@@ -76,28 +78,41 @@ def sensitivity_table(folder: Path) -> list[str]:
         "| conclusion | latency behind / ahead | holds in the hypercube | changes at |",
         "|---|---:|---:|---|",
     ]
-    for name in dict.fromkeys(row["conclusion"] for row in rows):
-        own = [row for row in rows if row["conclusion"] == name]
-        changes = [f"{row['constants']} x {float(row['shorter']):.2g}" for row in own if float(row["shorter"]) > 0]
-        changes += [f"{row['constants']} x {float(row['longer']):.2g}" for row in own if row["longer"] != "inf"]
-        drawn = [float(row["effect"]) for row in samples if row["conclusion"] == name]
-        holds = f"{sum(effect > 1 for effect in drawn)} of {len(drawn)}"
-        moved = ", ".join(changes) or "no factor that was tried"
-        lines.append(f"| {name} | {float(own[0]['effect']):.3f} | {holds} | {moved} |")
-    return [*lines, f"\n![tornado]({LINK}/tornado.png)"]
+    for row in summary(margins, samples):
+        moved = ", ".join(row["changes"]) or "no factor that was tried"
+        holds = f"{row['holds']} of {row['samples']}"
+        lines.append(f"| {row['conclusion']} | {row['effect']:.3f} | {holds} | {moved} |")
+    return [*lines, f"\n![tornado]({LINK}/quick/tornado.png)"]
+
+
+def fitted_tables(full: dict[str, Any], fitted: dict[str, Any]) -> list[str]:
+    """What the fitted profile changes: counts, and each claim that gets another verdict."""
+    counts = {"as published": full, "fitted": fitted}
+    lines = ["Predictions:\n", *counts_table({name: one["counts"]["predict"]["all"] for name, one in counts.items()})]
+    lines += ["\nClaims that get another verdict:\n", "| claim | what | paper | as published | fitted | verdict |"]
+    lines.append("|---|---|---|---|---|---|")
+    for before, after in zip(full["claims"], fitted["claims"], strict=True):
+        if before["verdict"] == after["verdict"] or not before["counts"]:
+            continue
+        verdict = f"{before['verdict']} → {after['verdict']}"
+        pairs = zip(lines_of(before), lines_of(after), strict=False)
+        for position, ((what, paper, ours, _, _), (_, _, then, _, _)) in enumerate(pairs):
+            own = (before["id"], verdict) if position == 0 else ("", "")
+            lines.append(f"| {own[0]} | {what} | {paper} | {ours} | {then} | {own[1]} |")
+    return lines
 
 
 def causes_table() -> list[str]:
     """What was suspected, what alone was changed, and what came of it."""
-    path = PUBLISHED / "causes.csv"
-    if not path.exists():
-        return []
-    lines = ["| claim | paper | ours | suspected | changed alone | then | |", "|---|---|---|---|---|---|---|"]
-    with path.open(encoding="utf-8", newline="") as file:
+    lines = [
+        "| claim | paper | ours | suspected | changed alone | then | of the gap | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    with (PUBLISHED / "causes.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             name = f"{row['claim']}, {row['number']}" if row["number"] else row["claim"]
-            cells = [name, row["paper"], row["ours"], row["cause"], row["change"], row["changed"], row["verdict"]]
-            lines.append(f"| {' | '.join(cells)} |")
+            cells = [row[key] for key in ("paper", "ours", "cause", "change", "changed", "share", "verdict")]
+            lines.append(f"| {' | '.join([name, *cells])} |")
     return lines
 
 
@@ -107,14 +122,21 @@ def fill(text: str, marker: str, lines: list[str]) -> str:
     return re.sub(rf"<!-- {marker} -->.*?<!-- end -->", lambda _: body, text, flags=re.DOTALL)
 
 
-def page(record: dict[str, Any], folder: Path) -> list[str]:
-    """The part between the markers."""
-    calibrations = {verdict: count for verdict, count in record["counts"]["calibrate"]["all"].items() if count}
-    lines = [
+def made_by(record: dict[str, Any], name: str) -> str:
+    """Say by which command a scoreboard was made, when and on what."""
+    return (
         f"`{' '.join(record['command'])}`, runs of commit {', '.join(record['run_commits'])}, scored at "
-        f"{record['versions']['commit']}, {record['finished'][:10]}; "
-        f"{sets_text(record['sets'])}; profile `{record['hardware']}`. "
-        f"Every claim: [scoreboard.md]({LINK}/scoreboard.md).\n",
+        f"{record['versions']['commit']}, {record['finished'][:10]}; {sets_text(record['sets'])}; "
+        f"profile `{record['hardware']}`. Every claim: [scoreboard.md]({LINK}/{name}/scoreboard.md).\n"
+    )
+
+
+def published_part(boards: dict[str, dict[str, Any]]) -> list[str]:
+    """The score of the full level, and beside it the counts of the quick level."""
+    record, quick = boards["full"], boards["quick"]
+    calibrations = {verdict: count for verdict, count in record["counts"]["calibrate"]["all"].items() if count}
+    return [
+        made_by(record, "full"),
         "Predictions, duplicates once:\n",
         *counts_table(record["counts"]["predict"]),
         f"\nClaims that may calibrate: {', '.join(f'{count} {verdict}' for verdict, count in calibrations.items())}.\n",
@@ -122,45 +144,43 @@ def page(record: dict[str, Any], folder: Path) -> list[str]:
         *missed_table(record["claims"]),
         "\n### What it costs\n",
         *costs_table(record["costs"]),
+        "\n### The quick level\n",
+        f"{sets_text(quick['sets'])}: [scoreboard.md]({LINK}/quick/scoreboard.md).\n",
+        *counts_table({"all": quick["counts"]["predict"]["all"]}),
+        "\n### Growth with the number of vectors\n",
+        f"![growth]({LINK}/full/growth.png)",
+        *sensitivity_table(PUBLISHED / "quick"),
     ]
-    quick = folder / "quick" / "scoreboard.json"
-    if record["level"] != "quick" and quick.exists():
-        beside = json.loads(quick.read_text(encoding="utf-8"))
-        lines += [
-            "\n### The quick level\n",
-            f"{sets_text(beside['sets'])}: [scoreboard.md]({LINK}/quick/scoreboard.md).\n",
-            *counts_table({"all": beside["counts"]["predict"]["all"]}),
-        ]
-    if (folder / "growth.png").exists():
-        lines += ["\n### Growth with the number of vectors\n", f"![growth]({LINK}/growth.png)"]
-    return [*lines, *sensitivity_table(folder)]
+
+
+def page(text: str) -> str:
+    """Fill a page from what is published."""
+    boards = {path.parent.name: json.loads(path.read_text("utf-8")) for path in PUBLISHED.glob("*/scoreboard.json")}
+    text = fill(text, "published", published_part(boards))
+    if "fitted" in boards:
+        tables = [made_by(boards["fitted"], "fitted"), *fitted_tables(boards["full"], boards["fitted"])]
+        text = fill(text, "fitted", tables)
+    return fill(text, "causes", causes_table())
+
+
+def publish(name: str, results: Path) -> None:
+    """Copy what a results folder says into the folder of that name."""
+    target = PUBLISHED / name
+    target.mkdir(parents=True, exist_ok=True)
+    paths = [*results.glob(f"scoreboard/{LEVELS[name]}/*"), *results.glob(f"sensitivity/{LEVELS[name]}/*")]
+    for path in [*paths, *results.glob("fitted.yaml")]:
+        if path.suffix != ".pdf":
+            shutil.copyfile(path, target / path.name)
 
 
 def main() -> None:
     """Copy and fill."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("results", type=Path, help="results folder of riftsim reproduce")
-    parser.add_argument("level", choices=["smoke", "quick", "full"])
-    parser.add_argument("--beside", type=Path, metavar="QUICK", help="results folder of the quick level")
-    asked = parser.parse_args()
-    PUBLISHED.mkdir(parents=True, exist_ok=True)
-    for folder in (asked.results / "scoreboard" / asked.level, asked.results / "sensitivity" / asked.level):
-        if folder.is_dir():
-            for path in folder.iterdir():
-                if path.suffix != ".pdf":
-                    shutil.copyfile(path, PUBLISHED / path.name)
-    if asked.beside:
-        (PUBLISHED / "quick").mkdir(exist_ok=True)
-        for path in (asked.beside / "scoreboard" / "quick").glob("scoreboard.*"):
-            shutil.copyfile(path, PUBLISHED / "quick" / path.name)
-        lower = PUBLISHED / "quick" / "scoreboard.md"
-        lower.write_text(lower.read_text(encoding="utf-8").replace("](../../../", "](../../../../"), encoding="utf-8")
-    if (asked.results / "fitted.yaml").exists():
-        shutil.copyfile(asked.results / "fitted.yaml", PUBLISHED / "fitted.yaml")
-    record = json.loads((PUBLISHED / "scoreboard.json").read_text(encoding="utf-8"))
-    text = PAGE.read_text(encoding="utf-8")
-    text = fill(text, "published", page(record, PUBLISHED))
-    text = fill(text, "causes", causes_table())
+    parser.add_argument("results", nargs="*", metavar="NAME=DIR", help="full=, quick=, fitted= results folder")
+    for given in parser.parse_args().results:
+        name, _, folder = given.partition("=")
+        publish(name, Path(folder))
+    text = page(PAGE.read_text(encoding="utf-8"))
     with atomic_write(PAGE) as partial:
         partial.write_text(text, encoding="utf-8")
 

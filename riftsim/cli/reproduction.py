@@ -229,14 +229,15 @@ def _sensitivity(options: argparse.Namespace) -> int:
         return 0
     columns = [Column("conclusion", wraps=True), Column("effect", numeric=True), Column("holds in", numeric=True)]
     columns += [Column("changes if (constants x factor)", wraps=True)]
-    lines = []
-    for name in dict.fromkeys(row["conclusion"] for row in margins):
-        own = [row for row in margins if row["conclusion"] == name]
-        drawn = [row["effect"] for row in samples if row["conclusion"] == name]
-        changes = [f"{row['constants']} x {row['shorter']:.2g}" for row in own if row["shorter"] > 0]
-        changes += [f"{row['constants']} x {row['longer']:.2g}" for row in own if row["longer"] < float("inf")]
-        holds = f"{sum(effect > 1 for effect in drawn)} of {len(drawn)}"
-        lines.append([name, number(own[0]["effect"], 3), holds, ", ".join(changes) or "nothing tried"])
+    lines = [
+        [
+            row["conclusion"],
+            number(row["effect"], 3),
+            f"{row['holds']} of {row['samples']}",
+            ", ".join(row["changes"]) or "nothing tried",
+        ]
+        for row in sensitivity.summary(margins, samples)
+    ]
     print_table(
         columns,
         lines,

@@ -244,7 +244,7 @@ def markdown(record: dict[str, Any]) -> str:
         f"# Scoreboard: {record['paper']}, level `{record['level']}`\n",
         f"`{' '.join(record['command'])}`, runs of commit {ran}, scored at {commit}, "
         f"{record['finished']}; hardware profile "
-        f"`{record['hardware']}`. Verdicts: see [reproduction.md](../../../docs/reproduction.md).\n",
+        f"`{record['hardware']}`. Verdicts: see [reproduction.md](../../../../docs/reproduction.md).\n",
         "## Predictions\n",
         _counts_table(record["counts"]["predict"]),
         "\n## Claims that may calibrate\n",

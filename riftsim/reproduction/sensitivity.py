@@ -170,6 +170,31 @@ def margins(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def summary(margins: Sequence[dict[str, Any]], samples: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Say for each conclusion how much is behind it, and what ends it.
+
+    Parameters
+    ----------
+    margins, samples : list of dict
+        Of `margins` and `hypercube`.
+
+    Returns
+    -------
+    list of dict
+        ``conclusion``, ``effect``; ``holds`` of ``samples`` in the hypercube; ``changes``, a text for each group of
+        constants and the factor at which the conclusion changes.
+    """
+    found = []
+    for name in dict.fromkeys(row["conclusion"] for row in margins):
+        own = [row for row in margins if row["conclusion"] == name]
+        changes = [f"{row['constants']} x {row['shorter']:.2g}" for row in own if row["shorter"] > 0]
+        changes += [f"{row['constants']} x {row['longer']:.2g}" for row in own if row["longer"] < math.inf]
+        drawn = [row["effect"] for row in samples if row["conclusion"] == name]
+        line = {"conclusion": name, "effect": own[0]["effect"], "holds": sum(effect > 1 for effect in drawn)}
+        found.append({**line, "samples": len(drawn), "changes": changes})
+    return found
+
+
 def _crossing(effects: dict[float, float], direction: int) -> float | None:
     """Return the factor nearest to 1 on one side at which the effect crosses 1."""
     side = [factor for factor in effects if direction * math.log(factor) >= 0]

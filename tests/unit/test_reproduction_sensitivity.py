@@ -47,6 +47,13 @@ def test_the_nearest_crossing_counts():
     assert own["longer"] == math.inf
 
 
+def test_a_summary_names_what_ends_a_conclusion():
+    margins = sensitivity.margins(rows({0.25: 1.4, 0.5: 1.3, 1.0: 1.2, 2.0: 1.1, 4.0: 0.9}))
+    samples = [{"conclusion": NAME, "effect": effect} for effect in (1.3, 0.9, 1.1)]
+    (found,) = sensitivity.summary(margins, samples)
+    assert found == {"conclusion": NAME, "effect": 1.2, "holds": 2, "samples": 3, "changes": ["queue pair x 2.8"]}
+
+
 def test_the_figure_has_a_panel_per_conclusion(tmp_path):
     drawn = rows({0.25: 1.4, 0.5: 1.3, 1.0: 1.2, 2.0: 1.1, 4.0: 0.9})
     more = [{**row, "conclusion": "two before three"} for row in drawn]
