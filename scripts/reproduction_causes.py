@@ -59,6 +59,8 @@ class Test(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
         Of the hardware profile.
     only : mapping
         Settings and constants change only in runs that are asked for with these values, by dotted key.
+    everywhere : mapping
+        Constants that change in all runs all the same.
     L : int, optional
         In place of the list size of the operating point.
     edit : tuple of file, text, text
@@ -82,6 +84,7 @@ class Test(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
     settings: dict[str, Any] = {}
     constants: dict[str, float] = {}
     only: dict[str, Any] = {}
+    everywhere: dict[str, float] = {}
     L: int | None = None
     edit: tuple[str, str, str] | None = None
     level: dict[str, Any] = {}
@@ -99,10 +102,10 @@ def load_tests() -> list[Test]:
 class _Changed(Lab):
     """A lab in which one thing is another."""
 
-    def __init__(self, test: Test, level: Level, out: Path, changed_profile: str | None, **more: Any) -> None:
-        super().__init__(level, out, **more)
+    def __init__(self, test: Test, level: Level, out: Path, **more: Any) -> None:
+        super().__init__(level, out, hardware=_profile(test.everywhere, out), **more)
         self._test = test
-        self._changed_profile = changed_profile
+        self._changed_profile = _profile({**test.everywhere, **test.constants}, out)
 
     def runs(self, experiment, dataset, *, file="experiment.yaml", **settings):
         """Return runs with the test's settings, which win over all others."""
@@ -155,20 +158,24 @@ def measured(test: Test, level: Level, out: Path, data_dir: Path | None) -> Valu
         Results folder; changed profiles are written there.
     data_dir : path, optional
     """
-    hardware = None
-    if test.constants:
-        profile = variants.base_profile(None)
-        changes = {
-            path: msgspec.structs.replace(variants.constant_of(profile, path), value=value)
-            for path, value in test.constants.items()
-        }
-        hardware = str(variants.write(variants.with_constants(profile, changes, profile.name), out / "profiles"))
     sift = {"SIFT": test.dataset or level.sets["SIFT"]}
     level = dataclasses.replace(level, seeds=level.seeds[:1], sets=sift, **test.level)
     with tempfile.TemporaryDirectory() as folder:
         experiments = _edited(test.edit, Path(folder)) if test.edit else EXPERIMENTS
-        lab = _Changed(test, level, out, hardware, experiments=experiments, data_dir=data_dir)
+        lab = _Changed(test, level, out, experiments=experiments, data_dir=data_dir)
         return MEASURES[test.claim].function(lab)[test.part]
+
+
+def _profile(constants: Mapping[str, float], out: Path) -> str | None:
+    """Write the profile with other constants, if there are any, and return its path."""
+    if not constants:
+        return None
+    profile = variants.base_profile(None)
+    changes = {
+        path: msgspec.structs.replace(variants.constant_of(profile, path), value=value)
+        for path, value in constants.items()
+    }
+    return str(variants.write(variants.with_constants(profile, changes, profile.name), out / "profiles"))
 
 
 def _edited(edit: tuple[str, str, str], folder: Path) -> Path:

@@ -17,6 +17,7 @@ from riftsim.reproduction.claims import Claim
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.measuring import AT_090, MEASURES
 from riftsim.reproduction.scoring import ClaimScore, Missing, Order, Ours, PartScore, Value, count, score
+from riftsim.reproduction.variants import base_profile
 from riftsim.results import provenance
 
 FORMAT, SCHEMA_VERSION = "riftsim-scoreboard", 1
@@ -110,7 +111,7 @@ def as_record(lab: Lab, scores: Sequence[ClaimScore], paper: str = "riftann") ->
         "schema_version": SCHEMA_VERSION,
         "paper": paper,
         "level": lab.level.name,
-        "hardware": lab.hardware or "connectx5-100g",
+        "hardware": base_profile(lab.hardware).name,
         "sets": lab.level.sets,
         **provenance.collect(0),
         "run_commits": sorted({str(run.manifest.get("versions", {}).get("commit")) for run in lab.used.values()}),

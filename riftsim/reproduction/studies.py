@@ -203,9 +203,10 @@ def wider_alpha(lab: Lab, dataset: str, more: float) -> list[Run]:
     return runs
 
 
-def breakdown(lab: Lab, recall: float) -> list[list[Run]]:
-    """Return the runs of the four steps of section 4.4, each at its own smallest L."""
-    return [at_recall(lab, "fig11_breakdown", "SIFT", recall, system=step) for step in blocks(lab, "fig11_breakdown")]
+def breakdown(lab: Lab, recall: float, steps: slice = slice(None)) -> list[list[Run]]:
+    """Return the runs of the four steps of section 4.4, or some of them, each at its own smallest L."""
+    chosen = blocks(lab, "fig11_breakdown")[steps]
+    return [at_recall(lab, "fig11_breakdown", "SIFT", recall, system=step) for step in chosen]
 
 
 def bursts(lab: Lab, point: str = "0.95") -> tuple[list[Run], list[Run]]:

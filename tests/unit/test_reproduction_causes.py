@@ -24,7 +24,7 @@ def test_what_is_changed_is_there(test):
     targets = CLAIMS[test.claim].targets
     assert test.part < max(1, len(targets))
     profile = variants.base_profile(None)
-    for path, value in test.constants.items():
+    for path, value in {**test.constants, **test.everywhere}.items():
         assert variants.constant_of(profile, path).value != value
     if test.edit:
         file, old, new = test.edit
