@@ -5,7 +5,7 @@
 BOARD is the scoreboard.json of that level, from which the numbers without the change are taken. A change is a setting,
 a constant of the profile, a line of an experiment file or the list size, never a fit: nothing here goes back into a
 profile. The tests stand in ``reproduction_causes.yaml``. Writes ``causes.csv``, with the share of the gap between ours
-and the paper's number that a change closes.
+and the paper's number that a change closes; a test that has a row there does not run again.
 """
 
 import argparse
@@ -235,7 +235,9 @@ def main() -> None:
     known = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
     rows = {(row["claim"], row["number"], row["cause"], row["change"]): row for row in known}
     for test in load_tests():
-        if asked.claims and test.claim not in asked.claims:
+        names = [target.name for target in targets[test.claim]] or [""]
+        key = (test.claim, names[min(test.part, len(names) - 1)], test.cause, test.change)
+        if key in rows or (asked.claims and test.claim not in asked.claims):
             continue
         try:
             found = measured(test, LEVELS[asked.level], asked.out, asked.data_dir)
@@ -243,7 +245,7 @@ def main() -> None:
             print(test.claim, test.change, f"not measured: {reason}", sep=" | ", flush=True)
             continue
         row = {"claim": test.claim, **_row(test, targets[test.claim], board[test.claim]["parts"], found)}
-        rows[test.claim, row["number"], test.cause, test.change] = row
+        rows[key] = row
         print(*row.values(), sep=" | ", flush=True)
         with atomic_write(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(row), lineterminator="\n")
