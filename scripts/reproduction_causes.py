@@ -21,8 +21,6 @@ from typing import Any
 
 import msgspec
 
-import msgspec
-
 import riftsim.reproduction.sections  # noqa: F401 (fills MEASURES)
 from riftsim import yaml_file
 from riftsim.files import atomic_write
@@ -170,12 +168,8 @@ def _profile(constants: Mapping[str, float], out: Path) -> str | None:
     """Write the profile with other constants, if there are any, and return its path."""
     if not constants:
         return None
-    profile = variants.base_profile(None)
-    changes = {
-        path: msgspec.structs.replace(variants.constant_of(profile, path), value=value)
-        for path, value in constants.items()
-    }
-    return str(variants.write(variants.with_constants(profile, changes, profile.name), out / "profiles"))
+    profile = variants.with_values(variants.base_profile(None), constants)
+    return str(variants.write(profile, out / "profiles"))
 
 
 def _edited(edit: tuple[str, str, str], folder: Path) -> Path:
