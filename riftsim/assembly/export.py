@@ -18,7 +18,7 @@ def export_disk_index(index: SearchIndex, prefix: str | os.PathLike, metric: str
     index : SearchIndex
         With a product quantiser, and no rows that only route.
     prefix : path-like
-        Folder and beginning of the names; the folder must exist.
+        Folder and beginning of the names; the folder is made if needed.
     metric : str
         Of the data set.
 

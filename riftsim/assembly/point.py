@@ -12,6 +12,7 @@ import numpy as np
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly.cache import with_record_cache
 from riftsim.assembly.disk import search_on_disk
+from riftsim.assembly.export import export_disk_index
 from riftsim.assembly.index import dataset_facts, load_configured_dataset, load_search_index
 from riftsim.assembly.simulation import mean_states, simulate, time_columns
 from riftsim.assembly.system import Prepared, build_system, charge_memory, lay_out, search_context, stored_ratios
@@ -35,18 +36,40 @@ _READ_COUNTS = ("reads_record", "reads_vector", "reads_adjacency", "bytes_read",
 
 
 def prepare(
-    config: ExperimentConfig, *, data_dir: str | Path | None = None, artifacts: ArtifactStore | None = None
+    config: ExperimentConfig,
+    *,
+    data_dir: str | Path | None = None,
+    artifacts: ArtifactStore | None = None,
+    disk_index: str | Path | None = None,
 ) -> dict[str, Any]:
     """Put graph, codes and ground truth of a configuration into the cache.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+    data_dir : path-like or None
+        Where the vectors are, if not as the environment says.
+    artifacts : ArtifactStore or None
+    disk_index : path-like or None
+        Folder and beginning of the names of files that DiskANN's tool searches, to be written too
+        (``export_disk_index``).
 
     Returns
     -------
     dict
         What is there now: facts of data set, index and codes.
+
+    Raises
+    ------
+    ConfigError
+        DiskANN's tool could not search such an index.
     """
     store = artifacts or ArtifactStore()
     dataset = load_configured_dataset(config, data_dir, store)
-    return {"dataset": dataset_facts(dataset), **load_search_index(config, dataset, store).facts}
+    index = load_search_index(config, dataset, store)
+    if disk_index:
+        export_disk_index(index, disk_index, dataset.metric)
+    return {"dataset": dataset_facts(dataset), **index.facts}
 
 
 def calibration_ratios(

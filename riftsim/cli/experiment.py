@@ -42,6 +42,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add_experiment(build)
     add_data_dir(build)
     add_json(build)
+    build.add_argument(
+        "--disk-index",
+        metavar="PREFIX",
+        type=Path,
+        help="also write PREFIX_disk.index and what DiskANN's tool needs beside it",
+    )
     build.set_defaults(command=_build)
 
     run = commands.add_parser(
@@ -158,17 +164,27 @@ def _build(options: argparse.Namespace) -> int:
     from riftsim.artifacts import ArtifactStore
     from riftsim.assembly import prepare
     from riftsim.config.sweep import load_experiment
+    from riftsim.errors import ConfigError
     from riftsim.experiments.runner import group_by_artifacts
 
     experiment = load_experiment(options.file, options.set)
+    groups = group_by_artifacts(experiment.points)
+    written = {}
+    if options.disk_index:
+        if len(groups) > 1:
+            found = f"found {len(groups)} pairs of graph and codes in {experiment.source}, expected one"
+            raise ConfigError(f"--disk-index {options.disk_index}: {found}: fix what differs with --set")
+        written["disk_index"] = options.disk_index
     reports = []
-    for group in group_by_artifacts(experiment.points):
-        report = prepare(group[0].config, data_dir=options.data_dir, artifacts=ArtifactStore())
+    for group in groups:
+        report = prepare(group[0].config, data_dir=options.data_dir, artifacts=ArtifactStore(), **written)
         reports.append({"points": [point.slug for point in group], **report})
         if not options.json:
             print_table([Column("of"), Column("fact"), Column("value", wraps=True)], list(_facts(report)))
     if options.json:
         print_json(reports)
+    elif options.disk_index:
+        print(f"disk index: {options.disk_index}_disk.index")
     return 0
 
 

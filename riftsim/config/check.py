@@ -7,7 +7,7 @@ import msgspec
 
 from riftsim.config.machines import ClosedLoad, FileDriver, LiveDriver, LocalDriver, ReplayDriver, SimDriver
 from riftsim.config.schema import ExperimentConfig
-from riftsim.config.systems import AdaptiveBalancing, DiskAnnConfig, PipeAnnConfig
+from riftsim.config.systems import AdaptiveBalancing, DHnswConfig, DiskAnnConfig, DistVsConfig, PipeAnnConfig
 from riftsim.yaml_file import KeyPath
 
 Problem = tuple[KeyPath, str]
@@ -31,7 +31,7 @@ def problems(config: ExperimentConfig) -> list[Problem]:
     """Return every contradiction of a configuration as the path of a key and a sentence; empty if it is sound."""
     return [
         problem
-        for check in (_search, _data, _cluster, _load, _live, _balancing, _plugins, _numbers)
+        for check in (_search, _data, _cluster, _threads, _load, _live, _balancing, _plugins, _numbers)
         for problem in check(config)
     ]
 
@@ -50,6 +50,9 @@ def _search(config: ExperimentConfig) -> Iterator[Problem]:
     start_width, max_width = (getattr(config.system, key, None) for key in ("start_width", "max_width"))
     if start_width is not None and start_width > max_width:
         yield ("system", "start_width"), f"found {start_width}, expected at most max_width = {max_width}"
+    routed, partitions = (getattr(config.system, key, None) for key in ("routed", "partitions"))
+    if routed is not None and routed > partitions:
+        yield ("system", "routed"), f"found {routed}, expected at most system.partitions = {partitions}"
 
 
 def _data(config: ExperimentConfig) -> Iterator[Problem]:
@@ -96,6 +99,23 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
     elif isinstance(config.driver, FileDriver):
         found = f"found '{config.system.__struct_config__.tag}' with driver 'file'"
         yield ("system", "kind"), f"{found}, which reads an index on a drive; expected 'diskann' or 'pipeann'"
+
+
+def _threads(config: ExperimentConfig) -> Iterator[Problem]:
+    system, cluster = config.system, config.cluster
+    if isinstance(system, DHnswConfig) and isinstance(config.driver, SimDriver) and cluster.threads < 2:
+        found = f"found {cluster.threads} with system 'd_hnsw'"
+        yield ("cluster", "threads"), f"{found}, expected at least 2: one reads partitions"
+    if not isinstance(system, DistVsConfig):
+        return
+    if system.memory_threads >= cluster.threads:
+        yield (
+            ("system", "memory_threads"),
+            f"found {system.memory_threads}, expected fewer than cluster.threads = {cluster.threads}, which hold them",
+        )
+    if cluster.memory_nodes != 1:
+        found = f"found {cluster.memory_nodes} with system 'distvs'"
+        yield ("cluster", "memory_nodes"), f"{found}, expected 1: it is reconstructed for one"
 
 
 def _load(config: ExperimentConfig) -> Iterator[Problem]:

@@ -18,8 +18,9 @@ _PATHS: tuple[KeyPath, ...] = (
     ("codes", "codes"),
     ("driver", "log"),
     ("driver", "record"),
+    ("driver", "folder"),
 )
-_NAMES_OR_PATHS: tuple[KeyPath, ...] = (("dataset", "name"), ("hardware",))
+_NAMES_OR_PATHS: tuple[KeyPath, ...] = (("dataset", "name"), ("hardware",), ("system", "drive"))
 
 
 @dataclass(frozen=True)

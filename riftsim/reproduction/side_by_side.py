@@ -136,11 +136,12 @@ def cpu_share(run: Run) -> float:
     A thread that polls while its queries wait does not work.
     """
     threads = run.parameters["cluster.threads"]
+    queries = run.queries
     if "batches" in run.facts:
         found = run.facts["batches"]
-        busy_ps = sum(one["search_ps"] + one["deserialize_ps"] + one["routing_ps"] for one in found)
-        return busy_ps / sum(one["batch_ps"] for one in found) / threads
-    queries = run.queries
+        busy_ps = sum(one["search_ps"] + one["deserialize_ps"] for one in found)
+        routing = run.metrics(["qps"])["qps"] * queries["evaluation_ps"].mean() / 1e12
+        return float(busy_ps / sum(one["batch_ps"] for one in found) + routing) / threads
     per_query_ps = sum(queries[name].mean() for name in ("evaluation_ps", "posting_ps", "polling_ps"))
     busy = run.metrics(["qps"])["qps"] * per_query_ps / 1e12
     pools_ps = sum(run.facts.get("worker_busy_ps", ()))

@@ -24,6 +24,8 @@ from riftsim.units import MIB
 DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _MOST_UNITS = 1024
 _LONG_READ_BYTES = MIB
+_BLOCK_BYTES = 512
+"""Of `st_blocks`."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def measure_drive(
     Parameters
     ----------
     path : path-like
-        A file on the drive, of at least 8 MiB; the larger, the more of the drive it shows. It is only read.
+        A file on the drive, of at least 8 MiB and without holes; the larger, the more of the drive it shows. It is only
+        read.
     depths : tuple of int
         Reads in flight.
     reads : int
@@ -84,7 +87,7 @@ def measure_drive(
     Raises
     ------
     TransportError
-        If the file cannot be opened or read in this way, or is too small: names it.
+        If the file cannot be opened or read in this way, is too small or mostly holes: names it.
     """
     path = os.fspath(path)
     size = _size(path)
@@ -111,11 +114,16 @@ def measure_drive(
 
 def _size(path: str) -> int:
     try:
-        size = Path(path).stat().st_size
+        status = Path(path).stat()
     except OSError as error:
         raise TransportError(f"{path}: cannot be read: {error.strerror}") from error
+    size, stored = status.st_size, status.st_blocks * _BLOCK_BYTES
     if size < 8 * MIB:
         raise TransportError(f"{path}: found {size} bytes, expected at least {8 * MIB} to read at random places of")
+    if stored < size // 2:
+        raise TransportError(
+            f"{path}: found {stored} of {size} bytes on the drive, expected all: holes are read without it"
+        )
     return size
 
 

@@ -61,8 +61,10 @@ def _first_time(what):
     return True
 
 
-def prepare(config, *, data_dir, artifacts):
-    """Leave a line for each call in the file that the environment names."""
+def prepare(config, *, data_dir, artifacts, disk_index=None):
+    """Leave a line for each call in the file that the environment names, and nothing but a name as an index."""
+    if disk_index:
+        Path(f"{disk_index}_disk.index").touch()
     with Path(os.environ["FAKE_ENGINE_LOG"]).open("a", encoding="utf-8") as log:
         print(config.dataset.name, config.index.R, file=log)
     if config.index.R == 13:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from riftsim.artifacts import ArtifactStore
-from riftsim.assembly import run_point
+from riftsim.assembly import prepare, run_point
 from riftsim.config.sweep import load_experiment
-from riftsim.errors import IndexFileError
+from riftsim.errors import ConfigError, IndexFileError
 from riftsim.index.diskann_io import write_memory_index
 from riftsim.index.graph import Graph
 from riftsim.quantize.diskann_pq import write_codec, write_codes
@@ -73,3 +73,24 @@ def test_codes_that_another_tool_trained(tmp_path):
     write_codes(codec.encode(base[:999]), tmp_path / "short.bin")
     with pytest.raises(IndexFileError, match="codes of 999 vectors, expected 1000"):
         ids(kind="file", pivots=pivots, codes=str(tmp_path / "short.bin"))
+
+
+def test_an_index_that_was_built_is_searched_from_its_disk_files(tmp_path):
+    """Vectors, graph and codes come back as they were written beside the cache."""
+    store = ArtifactStore(tmp_path / "artifacts")
+    built = {**SMALL, "dataset": {"name": "sift-photos-10k", "n": 600, "queries": 20}}
+    built |= {"index": {"kind": "vamana", "R": 16, "L": 32}, "system": {"kind": "diskann"}}
+    (point,) = load_experiment(built).points
+    prefix = tmp_path / "new" / "ann"
+    prepare(point.config, artifacts=store, disk_index=prefix)
+    files = {
+        "index": {"kind": "file", "path": f"{prefix}_disk.index", "format": "diskann_disk"},
+        "codes": {"kind": "file", "pivots": f"{prefix}_pq_pivots.bin", "codes": f"{prefix}_pq_compressed.bin"},
+    }
+    (read,) = load_experiment({**built, **files}).points
+    expected, found = (run_point(one.config, artifacts=store) for one in (point, read))
+    assert np.array_equal(found.ids, expected.ids)
+    assert found.queries["reads_record"].tolist() == expected.queries["reads_record"].tolist()
+    (scalar,) = load_experiment({**built, "codes": {"kind": "sq8"}}).points
+    with pytest.raises(ConfigError, match="expected a product quantiser"):
+        prepare(scalar.config, artifacts=store, disk_index=prefix)

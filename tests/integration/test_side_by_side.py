@@ -1,7 +1,9 @@
 """Rows of the table of systems: recorded numbers put together, and a budget that holds."""
 
 import dataclasses
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from riftsim.errors import ResultsError
@@ -34,6 +36,18 @@ def test_rows_stand_for_runs_at_equal_recall(lab):
     assert called.parameters["load.concurrency"] == 45
     assert side_by_side.reads(called) == called.queries["calls"].mean()
     assert 0 < side_by_side.cpu_share(called) < 1
+
+
+def test_threads_that_route_count_as_those_that_search():
+    """Two threads of four search or deserialise; routing takes 5 ps of a thread per query, a query each 25 ps."""
+    batch = {"search_ps": 1500, "deserialize_ps": 500, "routing_ps": 20, "batch_ps": 1000}
+    run = SimpleNamespace(
+        parameters={"cluster.threads": 4},
+        facts={"batches": [batch]},
+        queries=pd.DataFrame({"evaluation_ps": [4, 6]}),
+        metrics=lambda _: {"qps": 1e12 / 25},
+    )
+    assert side_by_side.cpu_share(run) == pytest.approx((2 + 0.2) / 4)
 
 
 def test_a_system_beyond_the_scaled_budget_is_an_error(lab, monkeypatch):

@@ -178,6 +178,17 @@ def test_build_reports_once_per_graph_and_codes(capsys):
     assert "0.500" in capsys.readouterr().out
 
 
+def test_build_writes_one_disk_index(capsys):
+    file = write("sweep: {search.L: [10, 20], index.R: [8, 16]}")
+    assert main(["build", file, "--disk-index", "ann"]) == 2
+    message = "--disk-index ann: found 2 pairs of graph and codes in e.yaml, expected one: fix what differs with --set"
+    assert message in capsys.readouterr().err
+    assert not Path("ann_disk.index").exists()
+    assert main(["build", file, "--set", "index.R=8", "--disk-index", "ann"]) == 0
+    assert Path("ann_disk.index").exists()
+    assert "disk index: ann_disk.index" in capsys.readouterr().out
+
+
 class TestPlot:
     def test_from_a_folder_and_from_a_file(self, capsys):
         file = write("sweep: {search.L: [10, 20]}\nplots: [{kind: recall-latency}]")

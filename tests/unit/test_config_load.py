@@ -151,14 +151,16 @@ class TestFiles:
             load_experiment(path)
 
     def test_paths_are_relative_to_the_file_that_names_them(self, tmp_path):
-        write(tmp_path, "hardware: mine.yaml\n", "parts/machine.yaml")
+        write(tmp_path, "hardware: mine.yaml\nsystem: {kind: diskann, drive: ssd.yaml}\n", "parts/machine.yaml")
         path = write(
             tmp_path,
             "base: [parts/machine.yaml]\nname: x\ndataset: {name: ./sets/d.yaml}\n"
-            "index: {kind: file, path: g, format: faiss}",
+            "index: {kind: file, path: g, format: faiss}\ndriver: {kind: file, folder: there}",
         )
         config = load_experiment(path).points[0].config
         assert Path(config.hardware) == tmp_path / "parts" / "mine.yaml"
+        assert Path(config.system.drive) == tmp_path / "parts" / "ssd.yaml"
+        assert Path(config.driver.folder) == tmp_path / "there"
         assert Path(config.dataset.name) == tmp_path / "sets" / "d.yaml"
         assert Path(config.index.path) == tmp_path / "g"
 
@@ -252,6 +254,22 @@ class TestChecks:
             ),
             (["dataset.n=5"], r"\$\.search\.k: found 10, expected at most dataset\.n = 5"),
             (["index.R=1"], r"\$\.index\.R: found 1, expected at least 2"),
+            (
+                ["system={kind: d_hnsw, routed: 9, partitions: 8}"],
+                r"\$\.system\.routed: found 9, expected at most system\.partitions = 8",
+            ),
+            (
+                ["system.kind=d_hnsw", "cluster.threads=1"],
+                r"\$\.cluster\.threads: found 1 with system 'd_hnsw', expected at least 2",
+            ),
+            (
+                ["system.kind=distvs", "cluster.threads=6"],
+                r"\$\.system\.memory_threads: found 6, expected fewer than cluster\.threads = 6",
+            ),
+            (
+                ["system.kind=distvs", "cluster.memory_nodes=2"],
+                r"\$\.cluster\.memory_nodes: found 2 with system 'distvs', expected 1",
+            ),
             (["cluster.placement.kind=plugin"], r"\$\.cluster\.placement\.name: missing"),
             (["cluster.placement.name=x"], r"\$\.cluster\.placement\.name: found 'x' with kind 'contiguous'"),
             (

@@ -6,7 +6,7 @@ import pytest
 
 from riftsim.config.canonical import to_plain
 from riftsim.config.sweep import load_experiment
-from riftsim.config.systems import RemoteVamanaConfig, RiftAnnConfig
+from riftsim.config.systems import AsyncVamanaConfig, RemoteVamanaConfig, RiftAnnConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "experiments").glob("*/*.yaml"))
@@ -74,9 +74,20 @@ def test_the_two_remote_vamanas_differ_in_codes_and_verification():
     assert (section2.codes.bytes, section44.codes.bytes) == (64, 20)
     assert section2.system == RemoteVamanaConfig(verification="expansion-only")
     assert section44.system == RemoteVamanaConfig(verification="verify-all")
-    asynchronous = based_on("remote_vamana_section2", system={"kind": "async_vamana"})
+    asynchronous = based_on("async_vamana")
     assert asynchronous.codes.bytes == 64
-    assert asynchronous.system.__struct_config__.tag == "async_vamana"
+    assert asynchronous.system == AsyncVamanaConfig(verification="expansion-only")
+
+
+def test_every_system_of_a_comparison_has_a_fragment_and_a_page():
+    """Graph, threads and memory of the paper, and the page says where the fragment is."""
+    for kind in ("in_memory_vamana", "async_vamana", "riftann", "d_hnsw", "distvs", "cxl_ann", "diskann", "pipeann"):
+        config = based_on(kind)
+        assert config.system.__struct_config__.tag == kind
+        assert (config.cluster.threads, config.cluster.memory_budget_gb, config.search.k) == (32, 24.0, 10)
+        assert kind == "d_hnsw" or (config.index.R, config.index.L) == (96, 128), "d-HNSW has partitions in its place"
+        page = (ROOT / "docs" / "systems" / f"{kind}.md").read_text(encoding="utf-8")
+        assert f"systems/{kind}.yaml" in page
 
 
 def test_thread_counts_of_table_3_keep_the_queries_per_thread():

@@ -13,7 +13,7 @@ from riftsim.storage.profile import load_ssd_profile, make_ssd_profile
 
 def test_a_file_is_measured_at_every_depth(tmp_path):
     path = tmp_path / "file"
-    path.write_bytes(bytes(9 << 20))
+    path.write_bytes(os.urandom(9 << 20))
     found = measure_drive(path, depths=(1, 4), reads=200, direct=False)  # a folder of tests may have no direct reads
     assert [row.depth for row in found.rows] == [1, 4]
     for row in found.rows:
@@ -32,6 +32,14 @@ def test_a_file_that_cannot_be_measured_is_named(tmp_path, size, message):
     with pytest.raises(TransportError, match=message) as refused:
         measure_drive(path)
     assert str(path) in str(refused.value)
+
+
+def test_a_file_of_holes_says_nothing_of_a_drive(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    os.truncate(path, 16 << 20)
+    with pytest.raises(TransportError, match=r"file: found \d+ of 16777216 bytes on the drive, expected all"):
+        measure_drive(path)
 
 
 @pytest.mark.parametrize("units", [1, 6, 48])
@@ -53,7 +61,7 @@ def test_the_profile_recovers_a_drive_from_its_rates(units):
 
 def test_the_command_writes_a_profile_that_others_take(tmp_path, capsys):
     path, out = tmp_path / "file", tmp_path / "mine.yaml"
-    path.write_bytes(bytes(9 << 20))
+    path.write_bytes(os.urandom(9 << 20))
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
     except OSError:
