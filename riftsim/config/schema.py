@@ -89,7 +89,7 @@ class PlotConfig(Block, kw_only=True, frozen=True):
 
     kind: Literal[
         "recall-latency", "recall-qps", "breakdown", "latency-cdf", "verification", "admission", "hidden-updates",
-        "policies", "time-series", "sensitivity", "scaling",
+        "policies", "time-series", "sensitivity", "scaling", "read-size", "evaluation-share", "concurrency",
     ]  # fmt: skip
     """What the figure shows."""
     title: str | None = None

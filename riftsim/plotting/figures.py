@@ -20,6 +20,7 @@ from riftsim.plotting import (
     recall_qps,
     scaling,
     sensitivity,
+    swept,
     time_series,
     verification,
 )
@@ -39,6 +40,9 @@ KINDS: dict[str, Callable[[RunSet, Names | None], Drawing]] = {
     "time-series": time_series.draw,
     "sensitivity": sensitivity.draw,
     "scaling": scaling.draw,
+    "read-size": swept.drawer("read-size", swept.READ_SIZE),
+    "evaluation-share": swept.drawer("evaluation-share", swept.EVALUATION_SHARE),
+    "concurrency": swept.drawer("concurrency", swept.CONCURRENCY),
 }
 DEFAULT_PLOTS = tuple(PlotConfig(kind=kind) for kind in ("recall-latency", "recall-qps", "breakdown", "latency-cdf"))
 """Figures that any runs have; the others need certain settings to be swept."""

@@ -82,6 +82,12 @@ def _rest_us(queries: pd.DataFrame) -> np.ndarray:
 
 _READS = columns("reads_record", "reads_vector", "reads_adjacency")
 _BYTES = columns("bytes_read")
+_WAIT_US = columns("wait_ps", per=PS_PER_US)
+
+
+def _other_than_wait_us(queries: pd.DataFrame) -> np.ndarray:
+    wait = _WAIT_US(queries)
+    return latency_us(queries) - wait if len(wait) else wait
 
 
 _PART_TEXT = {
@@ -327,6 +333,35 @@ _TABLE = [
         _rest_us,
     ),
     ratio("idle_share", "I/T", "Idle share", "-", "Σ I_i / Σ T_i", _rest_us, latency_us),
+    ratio("wait_per_read_us", "W/n_r", "Exposed wait per read", "lower", "Σ W_i / Σ reads", _WAIT_US, _READS, "µs"),
+    ratio(
+        "wait_per_chain_us",
+        "W/n_c",
+        "Exposed wait per chain",
+        "lower",
+        "Σ W_i / Σ chains; with one read in flight per query, the latency of a read",
+        _WAIT_US,
+        columns("chains"),
+        "µs",
+    ),
+    ratio(
+        "work_over_wait",
+        "(T−W)/W",
+        "Work over exposed wait",
+        "-",
+        "Σ (T_i − W_i) / Σ W_i",
+        _other_than_wait_us,
+        _WAIT_US,
+    ),
+    mean(
+        "evaluation_whole_us",
+        "E+A+D",
+        "µs",
+        "Evaluation and waits for it",
+        "lower",
+        "E + A + D",
+        columns("evaluation_ps", "gate_ps", "drain_ps", per=PS_PER_US),
+    ),
     of_rate("bandwidth_gbps", "β", "Gb/s", "Bandwidth", "-", "8 · X · B / 10⁹", lambda q: 8e-9 * _BYTES(q)),
     of_rate("requests_per_s", "λ", "1/s", "Requests per second", "-", "X · n_r", _READS),
 ]

@@ -8,7 +8,17 @@ import pytest
 from matplotlib import rc_context
 
 from riftsim import plotting
-from riftsim.plotting import admission, hidden_updates, policies, scaling, sensitivity, series, style, time_series
+from riftsim.plotting import (
+    admission,
+    hidden_updates,
+    policies,
+    scaling,
+    sensitivity,
+    series,
+    style,
+    swept,
+    time_series,
+)
 from riftsim.plotting import verification as verification_figure
 from riftsim.results.recorder import PointResult, write_run
 from riftsim.results.store import RunSet, load_runs
@@ -18,7 +28,19 @@ MS = 1_000_000_000
 
 
 def record(
-    root, *, latency_us=100.0, recall=0.95, reads=40, facts=None, windows=None, L=20, seed=0, cluster=None, **system
+    root,
+    *,
+    latency_us=100.0,
+    recall=0.95,
+    reads=40,
+    facts=None,
+    windows=None,
+    L=20,
+    seed=0,
+    cluster=None,
+    concurrency=22,
+    wait_us=10.0,
+    **system,
 ):
     """A made-up run of RiftANN with one latency and one recall for all queries."""
     config = {
@@ -27,6 +49,7 @@ def record(
         "search": {"k": 10, "L": L},
         "system": {"kind": "riftann", **system},
         "cluster": {"compute_nodes": 1, "memory_nodes": 1, "threads": 32, **(cluster or {})},
+        "load": {"kind": "closed", "concurrency": concurrency},
     }
     digest = hashlib.sha256(json.dumps(config).encode()).hexdigest()
     arrival = np.arange(QUERIES) * (30 * MS // QUERIES) + 7 * MS
@@ -40,6 +63,12 @@ def record(
         "reads_vector": np.full(QUERIES, reads - reads // 2),
         "expansions": np.full(QUERIES, 30),
         "hidden_updates": np.full(QUERIES, 15),
+        "reads_adjacency": np.zeros(QUERIES, np.int64),
+        "chains": np.full(QUERIES, 20),
+        "wait_ps": np.full(QUERIES, int(wait_us * 1e6)),
+        "evaluation_ps": np.full(QUERIES, 60_000_000),
+        "gate_ps": np.full(QUERIES, 4_000_000),
+        "drain_ps": np.full(QUERIES, 1_000_000),
     }
     shape = (QUERIES, 10)
     facts = {"driver": "sim", "qps": 22e6 / float(np.mean(latency_us)), **(facts or {})}
@@ -191,6 +220,35 @@ def test_scaling_holds_clusters_against_one_of_each(tmp_path):
     assert ratios == pytest.approx({"1C1M, 16T": 0.6, "1C1M, 32T": 1.0, "1C3M, 32T": 1.2, "2C1M, 32T": 0.5})
     assert list(ratios) == ["1C1M, 16T", "1C1M, 32T", "1C3M, 32T", "2C1M, 32T"]
     assert len(rendered(drawing).axes) == 2
+
+
+def test_swept_numbers_are_lines_of_their_own(tmp_path):
+    """Sweeps of queries in flight and of workers lie in one folder; a panel takes what moves its number."""
+    for concurrency, latency_us in ((1, 100.0), (8, 110.0), (32, 200.0)):
+        record(tmp_path, concurrency=concurrency, latency_us=latency_us, workers=6)
+    for workers, wait_us in ((1, 20.0), (2, 10.0)):
+        record(tmp_path, concurrency=4, workers=workers, wait_us=wait_us, main_threads_help=False)
+    drawing = plotting.KINDS["concurrency"](load_runs(tmp_path), None)
+    found = {(row["panel"], row["x"]): row["value"] for row in drawing.rows}
+    assert set(found) == {(0, 1), (0, 8), (0, 32), (1, 1), (1, 2), (2, 1), (2, 2)}
+    assert (found[1, 1], found[2, 1], found[2, 2]) == pytest.approx((65, 0.5, 0.25))
+    assert found[0, 8] == pytest.approx(8 / 110e-6)
+    panels = rendered(drawing).axes
+    assert [panel.get_xlabel() for panel in panels] == ["Queries in flight", *["Evaluation workers"] * 2]
+    assert [len(panel.containers) for panel in panels] == [1, 1, 1]
+    assert len(drawing.runs) == 7  # those of the workers stand in two panels
+
+
+def test_a_swept_number_may_stand_for_a_metric(tmp_path):
+    for beam_width, wait_us in ((1, 50.0), (4, 20.0)):
+        record(tmp_path, beam_width=beam_width, wait_us=wait_us)
+    record(tmp_path, beam_width=4, L=30)  # one value of the number is no line
+    runs = load_runs(tmp_path)
+    share = plotting.KINDS["evaluation-share"](runs, None)
+    assert [(row["L"], row["x"], row["value"]) for row in share.rows] == [(20, 1, 1.0), (20, 4, 4.0)]
+    panel = swept.Panel("system.beam_width", "wait_per_chain_us", "Reads", x="reads")
+    found = swept.drawer("reads", [panel])(runs).rows
+    assert [(row["setting_value"], row["x"], row["value"]) for row in found] == [(1, 40, 2.5), (4, 40, 1.0)]
 
 
 def test_a_key_that_only_one_kind_has_is_told_by_the_kind(tmp_path):

@@ -135,7 +135,7 @@ def test_closed_loops_are_counted_by_their_latencies():
 def test_without_a_clock_counts_remain():
     counts = closed_loop().drop(columns=[name for name in closed_loop() if name.endswith("_ps")])
     found = metrics.evaluate(counts, {"qps": None, **STATED})
-    clocked = ("latency", "qps", "in_flight", "bandwidth", "requests_per_s", *metrics.LATENCY_PARTS, "idle")
+    clocked = ("latency", "qps", "in_flight", "bandwidth", "requests_per_s", *metrics.LATENCY_PARTS, "idle", "work_")
     # These are counts although "evaluation" and "gate" are parts of the latency.
     counted = ("evaluations", "gate_closed")
     timed = {name for name in found if name.startswith(clocked) and name not in counted}

@@ -100,11 +100,7 @@ def rest_over_local(lab: Lab) -> list[Value]:
 def climbs(lab: Lab) -> list[Order]:
     """A READ of 4 KiB takes longer over one of 1 KiB than one of 1 KiB over one of 256 B."""
     groups = by(lab.runs("fig02b_read_size", "SIFT", measured_queries=min(300, lab.level.queries)), "index.R")
-    points = []
-    for runs in groups.values():
-        record_bytes = runs[0].facts["memory_nodes"]["record_bytes"]
-        q = runs[0].queries
-        points.append((record_bytes, float(q["wait_ps"].sum() / PS_PER_US / q["chains"].sum())))
+    points = [tuple(runs[0].metrics(["bytes_per_read", "wait_per_chain_us"]).values()) for runs in groups.values()]
     sizes, waits_us = np.array(sorted(points)).T
     at = np.interp(np.log([256, 1024, 4096]), np.log(sizes), waits_us)
     on = f"256 B {at[0]:.2f}, 1 KiB {at[1]:.2f}, 4 KiB {at[2]:.2f} us"
@@ -203,11 +199,9 @@ def evaluation_over_fetching(lab: Lab) -> list[Value]:
             measured_queries=lab.level.queries,
         )
         for run in lab.runs("fig03_evaluation_share", dataset, search__L=L, measured_queries=lab.level.queries):
-            rest, wait = _rest_us(run), run.queries["wait_ps"].to_numpy() / PS_PER_US
-            low, high = ratio_interval(rest, wait, run.queries["query"].to_numpy())
             parameters = run.parameters
             on = f"{dataset}, beam {parameters['system.beam_width']}, {parameters['load.concurrency']} in flight"
-            found.append(Value(rest.sum() / wait.sum(), low, high, on=on))
+            found.append(_on(metric([run], "work_over_wait"), on))
     return [min(found, key=lambda one: one.value), max(found, key=lambda one: one.value)]
 
 
@@ -245,19 +239,8 @@ def more_workers(lab: Lab) -> list[Order]:
     )
     groups = by(runs, "system.workers")
     one, most = groups[1,], groups[6,]
-    slow, fast = _evaluation_us(one), _evaluation_us(most)
-    waits = [float(np.mean([_wait_per_read_us(run) for run in side])) for side in (one, most)]
+    slow, fast = metric(one, "evaluation_whole_us"), metric(most, "evaluation_whole_us")
+    waits = [metric(side, "wait_per_read_us").value for side in (one, most)]
     on = f"evaluation {slow.value:.1f} to {fast.value:.1f} us, wait per read {waits[0]:.3f} to {waits[1]:.3f} us"
     falls = True if fast.high < slow.low else False if fast.low > slow.high else None
     return [every([falls, abs(waits[1] / waits[0] - 1) <= 0.1], on)]
-
-
-def _evaluation_us(runs: list[Run]) -> Value:
-    columns = ["evaluation_ps", "gate_ps", "drain_ps"]
-    return of_runs(runs, lambda run: float(run.queries[columns].sum(axis=1).mean() / PS_PER_US))
-
-
-def _wait_per_read_us(run: Run) -> float:
-    q = run.queries
-    reads = q["reads_record"] + q["reads_vector"] + q["reads_adjacency"]
-    return float(q["wait_ps"].sum() / PS_PER_US / reads.sum())
