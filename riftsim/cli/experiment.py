@@ -149,8 +149,9 @@ def _validate(options: argparse.Namespace) -> int:
 
 
 def _require_files(experiment: "Experiment", data_dir: Path | None) -> None:
-    """Refuse a data-set file or hardware profile that cannot be read; the vectors need not be there."""
+    """Refuse a data-set file or a profile that cannot be read; the vectors need not be there."""
     from riftsim.rdma.profiles import load_profile
+    from riftsim.storage.profile import load_ssd_profile
     from riftsim.workload.locate import find_spec
     from riftsim.workload.spec import read_spec
 
@@ -158,6 +159,9 @@ def _require_files(experiment: "Experiment", data_dir: Path | None) -> None:
         read_spec(find_spec(name, data_dir))
     for name in dict.fromkeys(point.config.hardware for point in experiment.points):
         load_profile(name)
+    drives = (getattr(point.config.system, "drive", None) for point in experiment.points)
+    for name in dict.fromkeys(drive for drive in drives if drive is not None):
+        load_ssd_profile(name)
 
 
 def _build(options: argparse.Namespace) -> int:

@@ -163,6 +163,8 @@ class TestValidate:
     def test_an_unknown_profile(self, capsys):
         assert main(["validate", write("hardware: connectx-5")]) == 2
         assert "connectx5-100g" in capsys.readouterr().err
+        assert main(["validate", write("system: {kind: diskann, drive: samsung}")]) == 2
+        assert "samsung-980pro" in capsys.readouterr().err
 
     def test_json(self, capsys):
         assert main(["validate", "quickstart", "--json"]) == 0
