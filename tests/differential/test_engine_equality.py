@@ -104,9 +104,10 @@ def runs(draw):
     context = {"threads": threads, "queries_per_thread": per_thread}
     system = system_of(name, world, list_size=draw(st.integers(3, 24)), k=3, context=context, **choices)
     profile = draw_profile(draw)
+    cpu = CpuModel.of(profile.cpu, code_kind="pq", code_bytes=2, vector_bytes=8)
     cluster = SimulatedCluster(
         profile=profile,
-        cpu=CpuModel.of(profile.cpu, code_kind="pq", code_bytes=2, vector_bytes=8),
+        cpu=replace(cpu, contention_permille=draw(st.sampled_from([0, 0, 44, 333]))),
         budget=CpuBudget(threads=threads, queries_per_thread=per_thread),
         balancing=Balancing(Fixed()),
         compute_nodes=draw(st.integers(1, 3)),
