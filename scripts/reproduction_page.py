@@ -21,7 +21,7 @@ import pandas as pd
 
 from riftsim.files import atomic_write
 from riftsim.report.page import sets_text
-from riftsim.reproduction.scoreboard import lines_of
+from riftsim.reproduction.scoreboard import lines_of, markdown
 from riftsim.reproduction.sensitivity import summary
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,13 +164,16 @@ def page(text: str) -> str:
 
 
 def publish(name: str, results: Path) -> None:
-    """Copy what a results folder says into the folder of that name."""
+    """Copy what a results folder says into the folder of that name; the table for people is made of its data."""
     target = PUBLISHED / name
     target.mkdir(parents=True, exist_ok=True)
     paths = [*results.glob(f"scoreboard/{LEVELS[name]}/*"), *results.glob(f"sensitivity/{LEVELS[name]}/*")]
     for path in [*paths, *results.glob("fitted.yaml")]:
         if path.suffix != ".pdf":
             shutil.copyfile(path, target / path.name)
+    if (data := target / "scoreboard.json").exists():
+        with atomic_write(target / "scoreboard.md") as partial:
+            partial.write_text(markdown(json.loads(data.read_text("utf-8"))), encoding="utf-8")
 
 
 def main() -> None:

@@ -255,13 +255,22 @@ def markdown(record: dict[str, Any]) -> str:
         if section == "all":
             continue
         text.append(f"\n## {section.capitalize()}\n")
-        text += ["| claim | what | paper | ours | ratio | verdict |", "|---|---|---|---|---|---|"]
+        text += ["| claim | what | paper | ours | ratio | verdict | matched on | reading |", "|---" * 8 + "|"]
         for claim in record["claims"]:
             if claim["section"] == section:
-                for position, line in enumerate(lines_of(claim)):
-                    cells = [cell.replace("|", "\\|") for cell in line]
-                    text.append(f"| {claim['id'] if position == 0 else ''} | {' | '.join(cells)} |")
+                text += _table_lines(claim)
     return "\n".join(text) + "\n"
+
+
+def _table_lines(claim: dict[str, Any]) -> list[str]:
+    """The lines of a claim, what each number was matched on where the line does not say it, and the claim's reading."""
+    lines = []
+    for position, line in enumerate(lines_of(claim)):
+        place = claim["parts"][position]["on"] if claim["parts"] else ""
+        own = (claim["id"], claim["reading"]) if position == 0 else ("", "")
+        cells = [own[0], *line, "" if any(place in cell for cell in line) else place, own[1]]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
 
 
 def _counts_table(counts: dict[str, dict[str, int]]) -> str:

@@ -15,7 +15,7 @@ from riftsim.reproduction.claims import load_claims
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.levels import LEVELS, SMOKE
 from riftsim.reproduction.measuring import MEASURES
-from riftsim.reproduction.scoreboard import chosen_claims, evaluate
+from riftsim.reproduction.scoreboard import as_record, chosen_claims, evaluate, markdown
 
 CLAIMS = load_claims()
 
@@ -77,6 +77,15 @@ def test_what_is_missing_is_named_where_nothing_may_be_run(tmp_path):
     found = next(one for one in scores if one.claim.id == "P21")
     assert found.verdict == "not run"
     assert "1 of 1 point(s) not run" in found.reason
+
+
+def test_the_table_says_what_was_matched_and_how_a_claim_is_read(tmp_path):
+    lab = Lab(SMOKE, tmp_path, may_run=False)
+    lines = markdown(as_record(lab, evaluate(lab, CLAIMS, {"M01", "P08"}))).splitlines()
+    cells = {line.split(" | ")[0]: line.removesuffix(" |").split(" | ") for line in lines if line.startswith("| ")}
+    assert cells["| M01"][-2:] == ["one thread, one READ of 128 B at a time", ""]
+    assert cells["| P08"][-1] == "ratio of Euclidean distances, not squared"
+    assert {len(line) for claim, line in cells.items() if claim[2:] in {one.id for one in CLAIMS}} == {8}
 
 
 def test_a_set_that_a_level_leaves_out_is_not_run(tmp_path):
