@@ -115,6 +115,13 @@ def test_known_answers():
     assert np.isnan(found["hops"])
 
 
+def test_partitions_are_reads_of_a_system_that_reads_nothing_else():
+    nothing = {f"reads_{kind}": 0 for kind in ("record", "vector", "adjacency")}
+    found = metrics.evaluate(closed_loop().assign(**nothing, partitions_read=2), {}, ["reads", "bytes_per_read"])
+    assert found == {"reads": 2, "bytes_per_read": 10240}
+    assert np.isnan(metrics.evaluate(pd.DataFrame({"partitions_read": [1]}), {}, ["reads"])["reads"])
+
+
 def test_stated_throughput_comes_before_the_span():
     found = metrics.evaluate(closed_loop(), {"qps": 12_000.0, "span_ps": 1})
     assert found["qps"] == 12_000
