@@ -48,6 +48,7 @@ def main():
         "SimPy engine": lambda: simulated.simulate(run_simulated, few, concurrency)[0],
         "compiled": compiled,
         "compiled, events recorded": lambda: compiled(event_log=[]),
+        "compiled, every query traced": lambda: compiled(traced=range(concurrency, concurrency + arguments.queries)),
         "search alone": lambda: simulated.search_alone(min(arguments.queries, simulated.queries)),
     }
     for engine in (run_simulated, run_compiled):
