@@ -24,13 +24,16 @@ class Measure:
     claim : str
         Its id.
     experiment : str
-        Folder of the experiment, empty if no search is run.
+        Folder of the experiment whose runs it takes, empty if no search is run.
+    figure : str
+        Folder of the figure that the claim is read off, where that is another one.
     function : callable
         ``lab -> [Value | Order | Missing, ...]``, one per number of the claim; raises `NotMeasured` with the reason.
     """
 
     claim: str
     experiment: str
+    figure: str
     function: Function
 
 
@@ -41,13 +44,13 @@ MEASURES: dict[str, Measure] = {}
 """By claim id; filled when `riftsim.reproduction.sections` is imported."""
 
 
-def measures(claim: str, experiment: str = "") -> Callable[[Function], Function]:
+def measures(claim: str, experiment: str = "", figure: str = "") -> Callable[[Function], Function]:
     """Register a function as what measures a claim."""
 
     def register(function: Function) -> Function:
         if claim in MEASURES:
             raise ValueError(f"{claim} is measured twice")
-        MEASURES[claim] = Measure(claim, experiment, function)
+        MEASURES[claim] = Measure(claim, experiment, figure, function)
         return function
 
     return register

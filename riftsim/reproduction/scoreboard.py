@@ -15,7 +15,7 @@ from riftsim.errors import ConfigError, ResultsError
 from riftsim.files import atomic_write
 from riftsim.reproduction.claims import Claim
 from riftsim.reproduction.lab import Lab, NotMeasured
-from riftsim.reproduction.measuring import AT_090, MEASURES
+from riftsim.reproduction.measuring import AT_090, MEASURES, Measure
 from riftsim.reproduction.scoring import ClaimScore, Missing, Order, Ours, PartScore, Value, count, score
 from riftsim.reproduction.variants import base_profile
 from riftsim.results import provenance
@@ -40,15 +40,19 @@ def chosen_claims(claims: Sequence[Claim], names: Sequence[str]) -> set[str]:
     """
     chosen: set[str] = set()
     for name in names:
-        found = {c.id for c in claims if name in (c.id, c.section, MEASURES[c.id].experiment)}
+        found = {c.id for c in claims if name in (c.id, c.section, *_folders(MEASURES[c.id]))}
         if not found:
-            known = sorted({measure.experiment for measure in MEASURES.values()} - {""})
+            known = sorted({folder for measure in MEASURES.values() for folder in _folders(measure)})
             raise ConfigError(
                 f"reproduce: found {name!r}, expected the id of a claim, a section "
                 f"({', '.join(dict.fromkeys(c.section for c in claims))}) or an experiment ({', '.join(known)})"
             )
         chosen |= found
     return chosen if names else {claim.id for claim in claims}
+
+
+def _folders(measure: Measure) -> list[str]:
+    return [folder for folder in (measure.experiment, measure.figure) if folder]
 
 
 def evaluate(

@@ -15,76 +15,77 @@ from riftsim.reproduction.scale import EXPERIMENT, FLIGHTS, Row, at_scale, growt
 from riftsim.reproduction.scale_systems import IN_FLIGHT, OTHERS
 from riftsim.reproduction.scoring import Order, Value
 
+FIGURE = "fig10_billion"
 SIFT1B = 1e9
 
 
-@measures("B01", EXPERIMENT)
+@measures("B01", EXPERIMENT, FIGURE)
 def latency(lab: Lab) -> list[Value]:
     """Latency of RiftANN at 0.90 (B01)."""
     return [at_scale(study(lab, "0.90"), "latency_30_us", SIFT1B, 1e-3)]
 
 
-@measures("B02", EXPERIMENT)
+@measures("B02", EXPERIMENT, FIGURE)
 def latency_of_others(lab: Lab) -> list[Value]:
     """Latency of DistVS, PipeANN and DiskANN at 0.90 (B02)."""
     return _latencies(lab, "0.90")
 
 
-@measures("B03", EXPERIMENT)
+@measures("B03", EXPERIMENT, FIGURE)
 def latency_over(lab: Lab) -> list[Value]:
     """Latency of DistVS, PipeANN and DiskANN over RiftANN's at 0.90 (B03)."""
     return _over(lab, "0.90")
 
 
-@measures("B04", EXPERIMENT)
+@measures("B04", EXPERIMENT, FIGURE)
 def latency_at_095(lab: Lab) -> list[Value]:
     """Latency of RiftANN at 0.95 (B04)."""
     return [at_scale(study(lab, "0.95"), "latency_30_us", SIFT1B, 1e-3)]
 
 
-@measures("B05", EXPERIMENT)
+@measures("B05", EXPERIMENT, FIGURE)
 def growth(lab: Lab) -> list[Value]:
     """Latency of RiftANN at 0.90, SIFT1B over SIFT100M (B05)."""
     return [growth_at_scale(study(lab, "0.90"), "latency_mean_us", SIFT1B, 1e8)]
 
 
-@measures("B06", EXPERIMENT)
+@measures("B06", EXPERIMENT, FIGURE)
 def throughput(lab: Lab) -> list[Value]:
     """Throughput of RiftANN, DistVS, PipeANN and DiskANN at 0.90 (B06)."""
     return [rate_at_scale(latency(lab)[0], FLIGHTS[1]), *_rates(lab, "0.90")]
 
 
-@measures("B07", EXPERIMENT)
+@measures("B07", EXPERIMENT, FIGURE)
 def throughput_at_095(lab: Lab) -> list[Value]:
     """Throughput of RiftANN and DistVS at 0.95 (B07)."""
     return [rate_at_scale(latency_at_095(lab)[0], FLIGHTS[1]), _rates(lab, "0.95")[0]]
 
 
-@measures("B08", EXPERIMENT)
+@measures("B08", EXPERIMENT, FIGURE)
 def throughput_kept(lab: Lab) -> list[Value]:
     """Queries in flight rise from 22 to 30 with the set, as in the paper."""
     return [_times(inverse(growth(lab)[0]), FLIGHTS[1] / FLIGHTS[0])]
 
 
-@measures("B09", EXPERIMENT)
+@measures("B09", EXPERIMENT, FIGURE)
 def throughput_over(lab: Lab) -> list[Value]:
     """Throughput of RiftANN over that of DistVS, PipeANN and DiskANN at 0.90 (B09)."""
     return _rates_over(lab, "0.90")
 
 
-@measures("B10", EXPERIMENT)
+@measures("B10", EXPERIMENT, FIGURE)
 def latency_over_at_095(lab: Lab) -> list[Value]:
     """Latency of DistVS, PipeANN and DiskANN over RiftANN's at 0.95 (B10)."""
     return _over(lab, "0.95")
 
 
-@measures("B11", EXPERIMENT)
+@measures("B11", EXPERIMENT, FIGURE)
 def throughput_over_at_095(lab: Lab) -> list[Value]:
     """Throughput of RiftANN over that of PipeANN and DiskANN at 0.95 (B11)."""
     return _rates_over(lab, "0.95")[1:]
 
 
-@measures("B12", EXPERIMENT)
+@measures("B12", EXPERIMENT, FIGURE)
 def ahead_of_all(lab: Lab) -> list[Order]:
     """Highest throughput at 0.90 and at 0.95, where DistVS is level (B12)."""
     answers: list[bool | None] = []
@@ -96,7 +97,7 @@ def ahead_of_all(lab: Lab) -> list[Order]:
     return [replace(every(answers, "; ".join(found)), extrapolated=True)]
 
 
-@measures("B14", EXPERIMENT)
+@measures("B14", EXPERIMENT, FIGURE)
 def in_flight(lab: Lab) -> list[Value]:
     """Queries in flight of RiftANN; input of the closed loop (B14)."""
     return [exactly(30.0, same_data=True, on="set to 30")] * 2

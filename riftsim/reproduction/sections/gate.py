@@ -23,6 +23,7 @@ from riftsim.reproduction.scoring import Order, Value
 from riftsim.reproduction.studies import gates
 
 EXPERIMENT = "admission_policies"
+FIGURE = "fig13_gate"
 DEFAULT, WAIT_ALL = "impact-aware 1.0", "wait-all"
 OTHERS = ("u-only", "rho-only", "ungated")
 
@@ -35,16 +36,16 @@ def _of_progress(*names: str) -> Callable[[Lab], list[Value]]:
     return values
 
 
-measures("G01", EXPERIMENT)(_of_progress("update ratio, first 20 %", "update ratio, last 40 %"))
-measures("G02", EXPERIMENT)(_of_progress("evaluated per expansion, last 40 %"))
-measures("G03", EXPERIMENT)(_of_progress("update ratio, first 10 %"))
-measures("G04", EXPERIMENT)(_of_progress("backlog, first 10 %, median"))
-measures("G05", EXPERIMENT)(_of_progress("hidden, mean", "hidden, P95"))
-measures("G15", EXPERIMENT)(_of_progress("update ratio, last 30 %"))
-measures("G20", EXPERIMENT)(_of_progress("backlog, last 30 %, median"))
+measures("G01", EXPERIMENT, FIGURE)(_of_progress("update ratio, first 20 %", "update ratio, last 40 %"))
+measures("G02", EXPERIMENT, FIGURE)(_of_progress("evaluated per expansion, last 40 %"))
+measures("G03", EXPERIMENT, FIGURE)(_of_progress("update ratio, first 10 %"))
+measures("G04", EXPERIMENT, FIGURE)(_of_progress("backlog, first 10 %, median"))
+measures("G05", EXPERIMENT, FIGURE)(_of_progress("hidden, mean", "hidden, P95"))
+measures("G15", EXPERIMENT, FIGURE)(_of_progress("update ratio, last 30 %"))
+measures("G20", EXPERIMENT, FIGURE)(_of_progress("backlog, last 30 %, median"))
 
 
-@measures("G06", EXPERIMENT)
+@measures("G06", EXPERIMENT, FIGURE)
 def hidden_by_others(lab: Lab) -> list[Value]:
     """Least and most over all settings of the other policies: mean, then P95."""
     groups = [runs for name, runs in gates(lab, "SIFT", "0.95").items() if name.startswith(OTHERS)]
