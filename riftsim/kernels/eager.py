@@ -9,7 +9,7 @@ import numpy as np
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
 from riftsim.kernels.candidates import TAKEN, id_of, pack
-from riftsim.kernels.evaluation import evaluate_pending, merge_task
+from riftsim.kernels.evaluation import evaluate_pending, merge_in
 from riftsim.kernels.gate import GATE_ORACLE, gate_open
 from riftsim.kernels.query import node_slot
 from riftsim.kernels.traversal import admit_expansion, post, room, take_kept_list
@@ -88,7 +88,7 @@ def _join_read(state, node, expansion):
     return False
 
 
-@kernel
+@kernel(inline=True)
 def next_chain(state, index):
     """Decide and commit the next chain: expansions first, then verifications.
 
@@ -150,7 +150,7 @@ def next_chain(state, index):
     return count
 
 
-@kernel
+@kernel(inline=True)
 def merge_tasks(state, index, query, tasks, count, evaluate):
     """Merge completed tasks, in the order in which they were seen.
 
@@ -169,7 +169,7 @@ def merge_tasks(state, index, query, tasks, count, evaluate):
     for i in range(count):
         if evaluate and state.tasks[tasks[i] & (state.tasks.shape[0] - 1), q.TASK_STOP] > state.numbers[q.EVALUATED]:
             evaluate_pending(state, index, query)
-        if merge_task(state, tasks[i]) < 0:
+        if merge_in(state, tasks[i]) < 0:
             return q.UNKNOWN_TAG
     return 0
 

@@ -119,7 +119,7 @@ def remove_task(handle, number, place):
         slots[at] = slots[at - 1]
         numbers[at] = numbers[at - 1]
     node[t.POOL_HEAD] = head + 1
-    thread = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)[slot, t.S_THREAD]
+    thread = t.vector(handle, t.OWNERS)[slot]
     t.table(handle, t.THREADS, t.THREAD_COLUMNS)[thread, t.T_QUEUED] -= 1
     return slot, task & 0xFFFFFFFF, task >> 32
 
@@ -148,10 +148,10 @@ def _wake_helpers(handle, number):
     idle = 0
     for thread in range(number * per_node, (number + 1) * per_node):
         idle += (threads[thread, t.T_BUSY] == 0) & (threads[thread, t.T_QUEUED] > 0)
-    slots = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)
+    owners = t.vector(handle, t.OWNERS)
     place = node[t.POOL_HEAD]
     while idle > 0:
-        thread = slots[t.grid(handle, t.POOL_SLOTS)[number, place], t.S_THREAD]
+        thread = owners[t.grid(handle, t.POOL_SLOTS)[number, place]]
         if not threads[thread, t.T_BUSY]:
             wake(handle, thread)
             idle -= 1

@@ -5,6 +5,8 @@ children per entry, which makes it half as deep as one of two. While an event ru
 another one soon, which takes the place and sinks little.
 """
 
+import numpy as np
+
 from riftsim.kernels import engine_tables as t
 from riftsim.kernels._jit import kernel
 
@@ -40,81 +42,95 @@ def schedule(handle, time_ps, kind, node, query, tag, about):
         Row of the table that the kind refers to.
     """
     run = t.vector(handle, t.RUN)
-    heap = t.table(handle, t.HEAP, t.EVENT_COLUMNS)
     order = (kind << 16) | node
     if time_ps == run[t.NOW]:
         order |= (run[t.ROUND] + 1) << 24
     place = (query << 32) | tag
     if run[t.GAP]:
         run[t.GAP] = 0
-        _sink(heap, run[t.EVENTS], time_ps, order, place, about)
+        _sink(handle, run[t.EVENTS], time_ps, order, place, about)
         return
+    heap = t.vector(handle, t.HEAP)
     at = run[t.EVENTS]
     run[t.EVENTS] = at + 1
     while at > 0:
         parent = (at - 1) >> 2
-        other = heap[parent, t.E_TIME]
-        if other < time_ps:
+        if not _precedes(heap, time_ps, order, place, parent):
             break
-        if other == time_ps:
-            other = heap[parent, t.E_ORDER]
-            if other < order or (other == order and heap[parent, t.E_QUERY] <= place):
-                break
-        for word in range(t.EVENT_COLUMNS):
-            heap[at, word] = heap[parent, word]
+        _move(heap, parent, at)
         at = parent
-    heap[at, t.E_TIME] = time_ps
-    heap[at, t.E_ORDER] = order
-    heap[at, t.E_QUERY] = place
-    heap[at, t.E_ABOUT] = about
-
-
-@kernel(inline=True)
-def _earlier(heap, a, b):
-    """Whether event ``a`` comes before event ``b``; without branches, which here nothing could foresee."""
-    time_a, time_b = heap[a, t.E_TIME], heap[b, t.E_TIME]
-    order_a, order_b = heap[a, t.E_ORDER], heap[b, t.E_ORDER]
-    same_time = time_a == time_b
-    before = (order_a < order_b) | ((order_a == order_b) & (heap[a, t.E_QUERY] < heap[b, t.E_QUERY]))
-    return (time_a < time_b) | (same_time & before)
+    _write(heap, at, time_ps, order, place, about)
 
 
 @kernel
 def close_gap(handle):
     """Fill the first place of the heap, whose event has run and caused no other, with the last event."""
     run = t.vector(handle, t.RUN)
-    heap = t.table(handle, t.HEAP, t.EVENT_COLUMNS)
     run[t.GAP] = 0
     size = run[t.EVENTS] - 1
     run[t.EVENTS] = size
+    last = t.table(handle, t.HEAP, t.EVENT_COLUMNS)[size]
+    time_ps = last[t.E_TIME]
+    last[t.E_TIME] = t.FAR
     if size > 0:
-        last = heap[size]
-        _sink(heap, size, last[t.E_TIME], last[t.E_ORDER], last[t.E_QUERY], last[t.E_ABOUT])
+        _sink(handle, size, time_ps, last[t.E_ORDER], last[t.E_QUERY], last[t.E_ABOUT])
+
+
+@kernel(inline=True)
+def _word(event, column):
+    """Where a column of an event lies in the heap; unsigned, so that no test for a place from the end is made."""
+    return np.uint64(event * t.EVENT_COLUMNS + column)
+
+
+@kernel(inline=True)
+def _precedes(heap, time_ps, order, place, other):
+    """Whether a place in the order is before that of the event ``other``."""
+    other_ps = heap[_word(other, t.E_TIME)]
+    if time_ps != other_ps:
+        return time_ps < other_ps
+    other_order = heap[_word(other, t.E_ORDER)]
+    return order < other_order or (order == other_order and place < heap[_word(other, t.E_QUERY)])
+
+
+@kernel(inline=True)
+def _move(heap, source, target):
+    for word in range(t.EVENT_COLUMNS):
+        heap[_word(target, word)] = heap[_word(source, word)]
+
+
+@kernel(inline=True)
+def _write(heap, at, time_ps, order, place, about):
+    heap[_word(at, t.E_TIME)] = time_ps
+    heap[_word(at, t.E_ORDER)] = order
+    heap[_word(at, t.E_QUERY)] = place
+    heap[_word(at, t.E_ABOUT)] = about
 
 
 @kernel
-def _sink(heap, size, time_ps, order, place, about):
-    """Put an event into ``heap[:size]`` whose first place is free."""
-    at = 0
+def _sink(handle, size, time_ps, order, place, about):
+    """Put an event among the first ``size``, of which the first place is free; the three behind them are FAR."""
+    heap = t.vector(handle, t.HEAP)
+    at = np.int64(0)
     while True:
         child = 4 * at + 1
         if child >= size:
             break
-        least = child
-        for other in range(child + 1, min(child + 4, size)):
-            if _earlier(heap, other, least):
-                least = other
-        first = heap[least, t.E_TIME]
+        a, b = heap[_word(child, t.E_TIME)], heap[_word(child + 1, t.E_TIME)]
+        c, d = heap[_word(child + 2, t.E_TIME)], heap[_word(child + 3, t.E_TIME)]
+        ab, cd = min(a, b), min(c, d)
+        first = min(ab, cd)
         if first > time_ps:
             break
-        if first == time_ps:
-            first = heap[least, t.E_ORDER]
-            if first > order or (first == order and heap[least, t.E_QUERY] >= place):
-                break
-        for word in range(t.EVENT_COLUMNS):
-            heap[at, word] = heap[least, word]
+        # By arithmetic, not by branches, which here nothing could foresee.
+        left, right = np.int64(b < a), 2 + np.int64(d < c)
+        least = child + left + (right - left) * np.int64(cd < ab)
+        if np.int64(a == first) + np.int64(b == first) + np.int64(c == first) + np.int64(d == first) > 1:
+            for other in range(child, child + 4):
+                other_ps, other_order = heap[_word(other, t.E_TIME)], heap[_word(other, t.E_ORDER)]
+                if _precedes(heap, other_ps, other_order, heap[_word(other, t.E_QUERY)], least):
+                    least = other
+        if first == time_ps and _precedes(heap, time_ps, order, place, least):
+            break
+        _move(heap, least, at)
         at = least
-    heap[at, t.E_TIME] = time_ps
-    heap[at, t.E_ORDER] = order
-    heap[at, t.E_QUERY] = place
-    heap[at, t.E_ABOUT] = about
+    _write(heap, at, time_ps, order, place, about)

@@ -15,7 +15,7 @@ __all__ = ["grid", "table", "tables_handle", "vector"]
 # ---- tables: position in the handle
 RUN = 0  # (RUN_COLUMNS,): clock, sizes, the turn under way
 SETTINGS = 1  # (SETTINGS_COLUMNS,): what does not change during a run
-HEAP = 2  # (capacity, EVENT_COLUMNS)
+HEAP = 2  # (capacity, EVENT_COLUMNS); the times behind the scheduled events are FAR
 NODES = 3  # (compute nodes, NODE_COLUMNS)
 THREADS = 4  # (main threads of all nodes, THREAD_COLUMNS)
 QUEUE_PAIRS = 5  # (threads * memory nodes, QP_COLUMNS)
@@ -45,7 +45,8 @@ PRICES = 28  # (WORK_COLUMNS,): of a unit of each kind of work
 READ_PRICES = 29  # (3, PRICE_COLUMNS): by kind of read
 SCRATCH = 30  # (SCRATCH_ROWS, most reads or tasks of a poll)
 TRACE = 31  # (capacity, TRACE_COLUMNS): rows of ``engine_trace``; empty when off
-TABLES = 32
+OWNERS = 32  # (slots,): S_THREAD of each, without the rest of its row
+TABLES = 33
 
 NOTHING = 0
 """Zero for arguments and first values: numba compiles a callee once more for a literal one."""
@@ -147,6 +148,7 @@ E_ORDER = 1  # round << 24 | kind << 16 | compute node
 E_QUERY = 2  # query << 32 | tag
 E_ABOUT = 3
 EVENT_COLUMNS = 4
+FAR = (1 << 63) - 1  # later than every event
 LOG_COLUMNS = 3
 TRACE_COLUMNS = 10
 

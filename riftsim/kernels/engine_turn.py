@@ -9,12 +9,10 @@ from riftsim.kernels import engine_trace as trace
 from riftsim.kernels import prices
 from riftsim.kernels import query as q
 from riftsim.kernels._jit import kernel
-from riftsim.kernels.eager import merge_tasks, next_chain
+from riftsim.kernels.calls import merge_tasks, next_chain, next_round, receive, take_in
 from riftsim.kernels.engine_cores import busy_cores, core_released, next_turn, note_evaluated, remove_task
 from riftsim.kernels.engine_outcome import carry_out
-from riftsim.kernels.handles import index_of, state_of
-from riftsim.kernels.rounds import next_round, take_in
-from riftsim.kernels.traversal import receive
+from riftsim.kernels.handles import state_of
 
 _STAGE_NEW = 0
 _STAGE_RECEIVE = 1
@@ -89,6 +87,7 @@ def _start(handle, thread):
     row[t.T_STARTING] -= 1
     for at in range(2 * row[t.T_STARTING]):
         starting[at] = starting[at + 2]
+    t.vector(handle, t.OWNERS)[slot] = thread
     t.vector(handle, t.RUNNING)[slot] = 0
     t.vector(handle, t.ALLOWANCE)[slot] = settings[t.FIRST_ALLOWANCE]
     t.grid(handle, t.ACTIVE)[number, node[t.ACTIVE_COUNT]] = slot
@@ -151,9 +150,9 @@ def _own_task(handle, thread, number):
     if not settings[t.HELP] or node[t.LOOK_DUE] or queued_tasks == 0:
         return -1
     queued = t.grid(handle, t.POOL_SLOTS)[number]
-    slots = t.table(handle, t.SLOTS, t.SLOT_COLUMNS)
+    owners = t.vector(handle, t.OWNERS)
     for place in range(node[t.POOL_HEAD], node[t.POOL_TAIL]):
-        if slots[queued[place], t.S_THREAD] == thread:
+        if owners[queued[place]] == thread:
             return place
     return -1
 
@@ -211,31 +210,30 @@ def go_on(handle, queries, index):
         if search == t.SEARCH_LOCAL:
             done = 1
         else:
-            state = state_of(t.grid(handle, t.HANDLES)[slot])
-            at = index_of(index)
-            numbers = state.numbers
+            state = t.grid(handle, t.HANDLES)[slot]
+            numbers = state_of(state).numbers
             vector = queries[query[t.S_QUERY]]
             scratch = t.grid(handle, t.SCRATCH)
             if run[t.TURN_STAGE] == _STAGE_RECEIVE:
                 count = _visible_reads(handle, slot, numbers[q.IN_FLIGHT])
                 if count > 0:
                     if search == t.SEARCH_EAGER:
-                        demand = receive(state, at, vector, at.region, scratch[t.X_TAGS], scratch[t.X_STARTS], count)
+                        demand = receive(state, index, vector, scratch[t.X_TAGS], scratch[t.X_STARTS], count)
                     else:
-                        demand = take_in(state, at, vector, at.region, scratch[t.X_TAGS], scratch[t.X_STARTS], count)
+                        demand = take_in(state, index, vector, scratch[t.X_TAGS], scratch[t.X_STARTS], count)
                     if demand < 0:
                         return demand
                 run[t.TURN_STAGE] = _STAGE_DECIDE if count >= 0 else _STAGE_NEW
                 if search == t.SEARCH_EAGER:
                     count = _finished_tasks(handle, slot)
                     if count > 0:
-                        merge_tasks(state, at, vector, scratch[t.X_TASKS], count, _EVALUATE)
+                        merge_tasks(state, index, vector, scratch[t.X_TASKS], count, _EVALUATE)
                 elif count >= 0:
                     query[t.S_ARRIVED] = 0
                     _count_work(run, numbers, scratch[t.X_WORK], _OWN_COMPACT)
             if run[t.TURN_STAGE] == _STAGE_DECIDE:
                 closed = numbers[q.GATE_CLOSED]
-                requests = next_chain(state, at) if search == t.SEARCH_EAGER else next_round(state, at)
+                requests = next_chain(state, index) if search == t.SEARCH_EAGER else next_round(state, index)
                 if requests < 0:
                     return requests
                 done = 1 if numbers[q.IN_FLIGHT] == 0 and numbers[q.UNFINISHED] == 0 else 0

@@ -58,6 +58,12 @@ def _evaluate(state, index, query, start, stop):
 
 @kernel
 def merge_task(state, number):
+    """``merge_in`` as a call of its own."""
+    return merge_in(state, number)
+
+
+@kernel(inline=True)
+def merge_in(state, number):
     """Insert the evaluated neighbours of a task into the candidate list.
 
     Returns

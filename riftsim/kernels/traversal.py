@@ -170,7 +170,7 @@ def room(state, lists, degree):
     return 0
 
 
-@kernel
+@kernel(inline=True)
 def receive(state, index, query, buffer, tags, starts, count):
     """Take in completed reads: exact distances into the results, unseen neighbours into evaluation tasks.
 

@@ -302,7 +302,7 @@ class _Engine:
             self._show(slot)
             return
         if demand == loop.GROW_HEAP:
-            tables[t.HEAP] = tables_of.lengthened(tables[t.HEAP])
+            tables[t.HEAP] = np.concatenate([tables[t.HEAP], tables_of.empty_heap(len(tables[t.HEAP]))])
         elif demand == loop.GROW_POOL:
             for which in (t.POOL_SLOTS, t.POOL_NUMBERS):
                 tables[which] = tables_of.widened(tables[which])

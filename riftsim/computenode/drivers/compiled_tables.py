@@ -121,7 +121,7 @@ def new_tables(
     tables[t.RUN] = zeros(t.RUN_COLUMNS)
     tables[t.RUN][[t.PREPARED, t.TURN_THREAD, t.LAST_TIME]] = -1
     tables[t.SETTINGS] = settings
-    tables[t.HEAP] = zeros(events, t.EVENT_COLUMNS)
+    tables[t.HEAP] = empty_heap(events)
     tables[t.NODES] = zeros(nodes, t.NODE_COLUMNS)
     tables[t.THREADS] = zeros(threads, t.THREAD_COLUMNS)
     tables[t.QUEUE_PAIRS] = zeros(threads * memory_nodes, t.QP_COLUMNS)
@@ -141,6 +141,7 @@ def new_tables(
     tables[t.POOL_SLOTS] = zeros(nodes, _FIRST_POOL)
     tables[t.POOL_NUMBERS] = zeros(nodes, _FIRST_POOL)
     tables[t.RUNNING] = zeros(slots)
+    tables[t.OWNERS] = zeros(slots)
     tables[t.ALLOWANCE] = zeros(slots)
     tables[t.FREE_SLOTS] = zeros(slots)
     tables[t.ARRIVED] = zeros(slots, slot_reads)
@@ -155,6 +156,13 @@ def new_tables(
     tables[t.READ_PRICES] = prices
     tables[t.SCRATCH] = zeros(t.SCRATCH_ROWS, max(thread_reads, per_thread, _FIRST_TASKS, t.WORK_COLUMNS))
     return tables
+
+
+def empty_heap(events: int) -> np.ndarray:
+    """HEAP with room for so many scheduled events."""
+    heap = np.zeros((events, t.EVENT_COLUMNS), np.int64)
+    heap[:, t.E_TIME] = t.FAR
+    return heap
 
 
 def fit_trace(tables: list[np.ndarray]) -> None:
