@@ -42,14 +42,21 @@ class Change:
     matches: bool = False
 
 
+def _at_random(rate_qps: float) -> dict[str, Any]:
+    return {"load": {"kind": "poisson", "rate_qps": float(rate_qps)}}
+
+
 _ONE = {"load__concurrency": 1}
+_SERIAL = {"cluster__threads": 2}
 CHANGES = (
     Change("as compared: 32 in flight"),
     Change("8 in flight", {"load__concurrency": 8}),
     Change("1 in flight", _ONE),
-    Change("1 in flight, one thread reads and one works", {**_ONE, "cluster__threads": 2}),
+    Change("1 in flight, one thread reads and one works", {**_ONE, **_SERIAL}),
     Change("5,000 in flight, one batch", {"load__concurrency": 5000, "measured_queries": 10_000}),
-    Change("arrivals at random, 2,000 per second", {"load": {"kind": "poisson", "rate_qps": 2000.0}}),
+    Change("arrivals at random, 1,000 per second", _at_random(1000)),
+    Change("arrivals at random, 2,000 per second", _at_random(2000)),
+    Change("arrivals at random, 3,000 per second", _at_random(3000)),
     Change("a link of 1 Tb/s", constants={"link.rate_gbps": 1000, "pcie.rate_gbps": 1000}),
     Change("deserialising takes ten times as long", {"system__deserialize_ps_per_byte": 5400}),
     Change("half the memory", memory=0.5),
@@ -57,10 +64,11 @@ CHANGES = (
     Change("640 partitions", {"system__partitions": 640}, matches=True),
     Change("an efSearch of 16 instead of 48", {"search__L": 16}, matches=True),
     Change(
-        "1 in flight, two threads, an efSearch of 16",
-        {**_ONE, "cluster__threads": 2, "search__L": 16},
+        "1 in flight, one thread reads and one works, an efSearch of 16",
+        {**_ONE, **_SERIAL, "search__L": 16},
         matches=True,
     ),
+    Change("arrivals at random, 250 per second, one thread reads and one works", {**_at_random(250), **_SERIAL}),
 )
 
 

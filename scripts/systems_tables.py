@@ -58,12 +58,13 @@ def rows(
     splits: int,
     targets: Sequence[float] = TARGETS,
     measure: Callable[..., dict[str, Any]] = side_by_side.row,
+    systems: Sequence[str] = side_by_side.COMPARED,
 ) -> list[dict[str, Any]]:
     """Measure every row that can be measured; what cannot is said."""
     found = []
     for target in targets:
         for dataset in lab.sets():
-            for name in side_by_side.COMPARED:
+            for name in systems:
                 if name == side_by_side.HOP_CACHE and (dataset, target) != CACHED_AT:
                     continue
                 try:
@@ -183,6 +184,10 @@ def of_a_million(lab: Lab) -> Lab:
     return Lab(systems_causes.MILLION, lab.out, data_dir=lab.data_dir, may_run=lab.may_run, say=log.info)
 
 
+def _runs_of(*row: Any) -> dict[str, Any]:
+    return {"runs": side_by_side.runs_of(*row)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("command", choices=["run", "tables"])
@@ -191,6 +196,8 @@ def main() -> None:
     parser.add_argument("--causes", nargs="+", choices=causes, default=causes, help="of those to run (default: all)")
     parser.add_argument("--level", choices=list(LEVELS), default=FULL.name)
     parser.add_argument("--sets", nargs="+", choices=list(SHORT), help="of those to run (default: all)")
+    names = side_by_side.COMPARED
+    parser.add_argument("--systems", nargs="+", choices=names, default=names, help="of those to run (default: all)")
     parser.add_argument("--targets", nargs="+", type=float, default=TARGETS, help="recalls to run (default: all)")
     parser.add_argument("--splits", type=int, default=1, help="of systems that only the SimPy engine runs (default: 1)")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT)
@@ -210,7 +217,7 @@ def main() -> None:
         return
     for part, chosen in (("rows", lab), ("million", of_a_million(lab))):
         if part in asked.parts:
-            rows(chosen, asked.splits, asked.targets, lambda *row: {"runs": side_by_side.runs_of(*row)})
+            rows(chosen, asked.splits, asked.targets, _runs_of, asked.systems)
     if "claims" in asked.parts:
         scoreboard.evaluate(lab, load_claims(), set(CLAIMS))
     if "causes" in asked.parts:
