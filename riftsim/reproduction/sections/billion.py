@@ -124,7 +124,8 @@ def _rates_over(lab: Lab, recall: str) -> list[Value]:
 
 def _of_others(lab: Lab, recall: str, value: Callable[[list[Row], str], Value]) -> list[Value]:
     rows = scale_systems.study(lab, recall)
-    return [value(rows, kind) for kind in OTHERS]
+    found = {kind: value(rows, kind) for kind in OTHERS}
+    return [replace(one, on=f"{kind}, {one.on}") for kind, one in found.items()]
 
 
 def _times(of: Value, factor: float) -> Value:
