@@ -102,7 +102,7 @@ class Claim:
     of_data : bool
         A property of the vectors, comparable on the paper's data only.
     counted_with : tuple of str
-        Claims that print the same number and count in its place.
+        Claims that hold the same number, or those that it follows from, and count in its place.
     approximate : bool
     reading : str
     """

@@ -2,13 +2,16 @@
 
 Two laws, straight lines against ln n: a power law (ln y) and a logarithm (y). Which of them holds beyond the data is
 not known: an extrapolation takes the law that better predicts the largest n from the smaller ones, and its interval
-spans the intervals of both. A quantity that is not positive at every n, such as a difference, has the logarithm alone.
+spans the intervals of both, so that no verdict on a number hangs on the choice. Better is the law whose interval holds
+the largest n where the other's does not, else the one with the smaller relative error. Quantities that are one thing
+under two conditions take one law, by both checks and the sum of both errors. A quantity that is not positive at every
+n, such as a difference, has the logarithm alone.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -26,15 +29,14 @@ class Law:
     Attributes
     ----------
     name : {"power", "logarithm"}
-    slope, slope_error : float
-        The exponent of a power law; the growth per e-fold of n of a logarithm. With its standard error.
+    slope : float
+        The exponent of a power law; the growth per e-fold of n of a logarithm.
     x_mean, y_mean, x_spread, residual, count
         Means and sum of squares of the abscissae, residual standard deviation, number of points.
     """
 
     name: LawName
     slope: float
-    slope_error: float
     x_mean: float
     y_mean: float
     x_spread: float
@@ -55,14 +57,25 @@ class Law:
         return value, low, high
 
     def ratio(self, n: float, base: float) -> tuple[float, float, float]:
-        """Return the value at n over that at base, with the interval that the slope's 95 % interval gives."""
-        half = self._student * self.slope_error
+        """Return the value at n over that at base, with the 95 % prediction interval of two new observations.
 
-        def at(slope: float) -> float:
-            over, under = (self.y_mean + slope * (math.log(size) - self.x_mean) for size in (n, base))
-            return self._value(over) / self._value(under) if self._value(under) else math.nan
-
-        return at(self.slope), at(self.slope - half), at(self.slope + half)
+        Of a logarithm it is Fieller's, which has no ends where the value at base cannot be told from 0.
+        """
+        over, under = (math.log(size) - self.x_mean for size in (n, base))
+        at_over, at_under = (self.y_mean + self.slope * x for x in (over, under))
+        # Variances of two new observations and their covariance, by the line that they share.
+        scale = (self._student * self.residual) ** 2
+        of_over, of_under = (scale * (1 + 1 / self.count + x**2 / self.x_spread) for x in (over, under))
+        shared = scale * (1 / self.count + over * under / self.x_spread)
+        if self.name == "power":
+            half = math.sqrt(of_over + of_under - 2 * shared)
+            return tuple(math.exp(at_over - at_under + sign * half) for sign in (0, -1, 1))
+        # Ratios r with (at_over - r at_under)^2 within the variance of over - r under: a quadratic in r.
+        square, middle, rest = at_under**2 - of_under, at_over * at_under - shared, at_over**2 - of_over
+        if square <= 0:
+            return at_over / at_under if at_under else math.nan, -math.inf, math.inf
+        root = math.sqrt(max(middle**2 - square * rest, 0.0))
+        return at_over / at_under, (middle - root) / square, (middle + root) / square
 
     def _value(self, y: float) -> float:
         return math.exp(y) if self.name == "power" else y
@@ -94,13 +107,28 @@ def fit(name: LawName, sizes: Sequence[float], values: Sequence[float]) -> Law:
     return Law(
         name=name,
         slope=float(line.slope),
-        slope_error=float(line.stderr),
         x_mean=float(x.mean()),
         y_mean=float(y.mean()),
         x_spread=float(((x - x.mean()) ** 2).sum()),
         residual=float(np.sqrt((residuals**2).sum() / (len(x) - 2))),
         count=len(x),
     )
+
+
+class HeldOut(NamedTuple):
+    """The largest n, what was measured there, and what the law of the smaller ones gives with its interval."""
+
+    n: float
+    measured: float
+    predicted: float
+    low: float
+    high: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval holds what was measured, to within rounding."""
+        slack = 1e-9 * abs(self.measured)
+        return self.low - slack <= self.measured <= self.high + slack
 
 
 @dataclass(frozen=True)
@@ -111,18 +139,17 @@ class Growth:
     ----------
     laws : tuple of Law
         The better one first.
-    held_out : dict of str to tuple
-        For each law: largest n, measured there, predicted, low, high.
+    held_out : dict of str to HeldOut
+        For each law.
     """
 
     laws: tuple[Law, ...]
-    held_out: dict[str, tuple[float, float, float, float, float]]
+    held_out: dict[str, HeldOut]
 
     @property
     def is_checked(self) -> bool:
         """Whether the better law's interval holds the largest n that it did not see."""
-        _, measured, _, low, high = self.held_out[self.laws[0].name]
-        return low <= measured <= high
+        return self.held_out[self.laws[0].name].holds
 
     def predict(self, n: float) -> tuple[float, float, float]:
         """Return the better law's value at n, with the interval that spans the laws' prediction intervals."""
@@ -133,13 +160,15 @@ class Growth:
         return _span([law.ratio(n, base) for law in self.laws])
 
 
-def grow(sizes: Sequence[float], values: Sequence[float]) -> Growth:
+def grow(sizes: Sequence[float], values: Sequence[float], alike: Sequence[Sequence[float]] = ()) -> Growth:
     """Fit the laws and check them by leaving out the largest n.
 
     Parameters
     ----------
     sizes, values : sequence of float
         At least four. Where a value is not positive the logarithm is the only law.
+    alike : sequence of sequence of float
+        Values of other quantities at these sizes that have to take the same law; which one is decided over all.
 
     Raises
     ------
@@ -147,19 +176,28 @@ def grow(sizes: Sequence[float], values: Sequence[float]) -> Growth:
         Too few points.
     """
     order = np.argsort(sizes)
-    sizes, values = np.asarray(sizes, dtype=float)[order], np.asarray(values, dtype=float)[order]
+    sizes = np.asarray(sizes, dtype=float)[order]
+    values, *others = (np.asarray(each, dtype=float)[order] for each in (values, *alike))
     if len(sizes) < 4:
         raise ResultsError(
             f"growth law: found {len(sizes)} sizes, expected four or more: one is left out for the check"
         )
-    held_out, errors = {}, {}
-    possible: tuple[LawName, ...] = ("power", "logarithm") if (values > 0).all() else ("logarithm",)
-    for name in possible:
-        predicted = fit(name, sizes[:-1], values[:-1]).predict(sizes[-1])
-        held_out[name] = (float(sizes[-1]), float(values[-1]), *predicted)
-        errors[name] = abs(predicted[0] - values[-1])
-    names = sorted(errors, key=errors.__getitem__)
-    return Growth(tuple(fit(name, sizes, values) for name in names), held_out)
+    all_positive = all((each > 0).all() for each in (values, *others))
+    names: list[LawName] = ["power", "logarithm"] if all_positive else ["logarithm"]
+    checks = {name: [_hold_out(name, sizes, each) for each in (values, *others)] for name in names}
+    if all_positive:
+        names.sort(key=lambda name: _badness(checks[name]))
+    return Growth(tuple(fit(name, sizes, values) for name in names), {name: checks[name][0] for name in names})
+
+
+def _hold_out(name: LawName, sizes: np.ndarray, values: np.ndarray) -> HeldOut:
+    predicted = fit(name, sizes[:-1], values[:-1]).predict(sizes[-1])
+    return HeldOut(float(sizes[-1]), float(values[-1]), *predicted)
+
+
+def _badness(checks: Sequence[HeldOut]) -> tuple[int, float]:
+    """In how many quantities the interval misses the largest n, then the sum of relative errors there."""
+    return sum(not one.holds for one in checks), sum(abs(one.predicted / one.measured - 1) for one in checks)
 
 
 def _span(found: list[tuple[float, float, float]]) -> tuple[float, float, float]:

@@ -44,7 +44,7 @@ class Level:
     perturbations: tuple[float, ...]
     samples: int
     burst_share: float = 0.84
-    """Rate of a burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (sections 4.7 and 4.5)."""
+    """Rate of a burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (C07, P15)."""
     scale_sets: tuple[dict[str, Any], ...] = field(default=())
     """Sets of the scale study, the largest first; the first that is there is taken for each size."""
 

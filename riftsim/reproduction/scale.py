@@ -16,6 +16,9 @@ EXPERIMENT = "scale"
 FLIGHTS = (22, 30)
 """Queries in flight on the paper's sets of 100 M vectors and on SIFT1B."""
 
+TOGETHER = ("latency_mean_us", "latency_30_us")
+"""One search with 22 and with 30 in flight: their latencies take one law, so that growth and latencies agree."""
+
 Row = dict[str, Any]
 """What was measured at a size: ``n``, the ``dataset``, the recall it was matched by as ``target``, and quantities."""
 
@@ -162,7 +165,12 @@ def _largest_set(lab: Lab) -> dict[str, Any]:
 
 def law(rows: Sequence[Row], quantity: str) -> Growth:
     """Return the growth law of a quantity of some rows."""
-    return grow([row["n"] for row in rows], [row[quantity] for row in rows])
+    others = [name for name in TOGETHER if name != quantity] if quantity in TOGETHER else []
+    return grow(
+        [row["n"] for row in rows],
+        [row[quantity] for row in rows],
+        [[row[name] for row in rows] for name in others],
+    )
 
 
 def at_scale(rows: Sequence[Row], quantity: str, n: float, scale: float = 1.0) -> Value:
@@ -172,11 +180,25 @@ def at_scale(rows: Sequence[Row], quantity: str, n: float, scale: float = 1.0) -
     return Value(value, low, high, extrapolated=True, on=_on(rows, n, found))
 
 
-def growth_at_scale(rows: Sequence[Row], quantity: str, n: float, base: float) -> Value:
-    """Return the growth of a quantity from one number of vectors to another."""
+def growth_at_scale(rows: Sequence[Row], before: tuple[str, float], after: tuple[str, float]) -> Value:
+    """Return a quantity at one number of vectors over another quantity at a smaller number.
+
+    It is the growth of the latter by its law, times what the former was over the latter at the largest size measured;
+    the prediction interval is that of the growth, times the same.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+    before, after : tuple of (str, float)
+        Quantity and number of vectors.
+    """
+    (quantity, base), (then, n) = before, after
     found = law(rows, quantity)
-    value, low, high = found.ratio(n, base)
-    return Value(value, min(low, high), max(low, high), extrapolated=True, on=_on(rows, n, found))
+    largest = max(rows, key=lambda row: row["n"])
+    factor = largest[then] / largest[quantity]
+    value, low, high = (factor * number for number in found.ratio(n, base))
+    on = f"{_on(rows, n, found)}; times {factor:.3f}, {then} over {quantity} there"
+    return Value(value, low, high, extrapolated=True, on=on)
 
 
 def rate_at_scale(latency_ms: Value, in_flight: int) -> Value:

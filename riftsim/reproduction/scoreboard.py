@@ -252,7 +252,8 @@ def markdown(record: dict[str, Any]) -> str:
         f"`{record['hardware']}`. Verdicts: see [reproduction.md](../../../../docs/reproduction.md).\n",
         "## Predictions\n",
         _counts_table(record["counts"]["predict"]),
-        "\n## Claims that may calibrate\n",
+        f"\nCounted with others: {_counted_with(record)}.\n",
+        "## Claims that may calibrate\n",
         _counts_table({"all": record["counts"]["calibrate"]["all"]}),
     ]
     for section in record["counts"]["predict"]:
@@ -264,6 +265,11 @@ def markdown(record: dict[str, Any]) -> str:
             if claim["section"] == section:
                 text += _table_lines(claim)
     return "\n".join(text) + "\n"
+
+
+def _counted_with(record: dict[str, Any]) -> str:
+    others = record["shown_only"]["counted with others"]
+    return ", ".join(f"{claim} with {' and '.join(with_)}" for claim, with_ in others.items()) or "none"
 
 
 def _table_lines(claim: dict[str, Any]) -> list[str]:

@@ -20,7 +20,8 @@ KINDS = {"DistVS": "distvs", "PipeANN": "pipeann", "DiskANN": "diskann", "d-HNSW
 """Baselines of the paper, and the kinds of system that stand for them in `fig08_fig09_systems`."""
 
 IN_FLIGHT = {"riftann": 22, "distvs": 45}
-"""Queries in flight that follow from latency x throughput of the paper; 32 threads of all others have one each."""
+"""Queries in flight that follow from latency x throughput of the paper (O20; of DistVS B02 x B06); 32 threads of all
+others have one each."""
 
 SLOW = ("distvs", "pipeann", "diskann", "cxl_ann")
 """Kinds that only the SimPy engine runs: the fewer queries of the level, on its first split."""

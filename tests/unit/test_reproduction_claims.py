@@ -29,6 +29,29 @@ def test_numbers_printed_twice_count_once():
     assert CLAIMS["C05"].counts
 
 
+def test_what_is_counted_with_others_ends_at_claims_that_count():
+    for claim in CLAIMS.values():
+        reached = set(claim.counted_with)
+        for _ in CLAIMS:
+            reached |= {other for one in reached for other in CLAIMS[one].counted_with}
+        assert claim.id not in reached
+        ends = {one for one in reached if not CLAIMS[one].counted_with}
+        assert bool(ends) == bool(claim.counted_with)
+        assert all(CLAIMS[one].counts for one in ends), claim.id
+
+
+def test_rates_of_closed_loops_count_with_the_latencies_that_they_follow_from():
+    """With a fixed number of queries in flight; where the latency is no claim (D08, S01) the rate counts."""
+    pairs = {
+        "O11": "O04", "O12": "O05", "O13": "O06", "O16": "O15", "B08": "B05", "B09": "B03", "B11": "B10",
+        "D06": "D05", "D07": "D09", "P15": "P14", "P21": "P20",
+    }  # fmt: skip
+    assert {name: CLAIMS[name].counted_with for name in pairs} == {name: (to,) for name, to in pairs.items()}
+    assert CLAIMS["B06"].counted_with == ("B01", "B02")
+    assert CLAIMS["O14"].counted_with == CLAIMS["O19"].counted_with == ("M23", "O07")
+    assert all(CLAIMS[name].counts for name in ("B07", "D08", "P05", "P19", "P20", "G17", "S01", "S03", "S05"))
+
+
 def numbers(claim_id):
     return [(target.name, target.unit, target.low, target.high) for target in CLAIMS[claim_id].targets]
 

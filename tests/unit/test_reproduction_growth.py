@@ -47,6 +47,56 @@ def test_the_prediction_interval_covers_95_percent():
     assert 0.92 <= covered / 400 <= 0.98
 
 
+@pytest.mark.parametrize("name", ["power", "logarithm"])
+def test_the_interval_of_a_ratio_covers_95_percent_of_two_new_observations(name):
+    rng = np.random.default_rng(1)
+
+    def observed(sizes):
+        if name == "power":
+            return 2.0 * sizes**0.25 * np.exp(rng.normal(0, 0.05, len(sizes)))
+        return 5.0 * np.log(sizes) + rng.normal(0, 2.0, len(sizes))
+
+    covered = 0
+    for _ in range(400):
+        ratio, low, high = fit(name, SIZES, observed(SIZES)).ratio(1e7, 1e6)
+        over, under = observed(np.array([1e7, 1e6]))
+        assert low <= ratio <= high
+        covered += low <= over / under <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_a_ratio_to_what_may_be_nothing_has_no_ends():
+    values = np.log(SIZES / 3e4) + np.array([0.4, -0.5, 0.3, -0.4, 0.5])
+    ratio, low, high = fit("logarithm", SIZES, values).ratio(1e9, 3e4)
+    assert math.isfinite(ratio)
+    assert (low, high) == (-math.inf, math.inf)
+
+
+def test_the_law_whose_interval_holds_the_largest_n_comes_before_the_nearer_one():
+    # The smaller sizes lie on the logarithm to within little, so that its interval is narrow; the power law is further
+    # from the largest, and its interval is wide.
+    x = np.log(SIZES)
+    values = 10.0 + 5.0 * (x - x[0]) + np.array([0.01, -0.01, -0.01, 0.01, 0.3])
+    growth = grow(SIZES, values)
+    near, wide = growth.held_out["logarithm"], growth.held_out["power"]
+    assert abs(near.predicted - near.measured) < abs(wide.predicted - wide.measured)
+    assert not near.holds
+    assert wide.holds
+    assert [law.name for law in growth.laws] == ["power", "logarithm"]
+
+
+def test_quantities_that_belong_together_take_one_law():
+    clear, faint = 3.0 * SIZES**0.5, 2.0 + 1e-3 * np.log(SIZES)
+    assert grow(SIZES, clear).laws[0].name == "power"
+    assert grow(SIZES, faint).laws[0].name == "logarithm"
+    assert grow(SIZES, clear, [faint]).laws[0].name == grow(SIZES, faint, [clear]).laws[0].name == "power"
+    # Each keeps its own numbers.
+    assert grow(SIZES, clear, [faint]).laws[0] == fit("power", SIZES, clear)
+    assert grow(SIZES, clear, [faint]).held_out == grow(SIZES, clear).held_out
+    # One of them has no power law: none has.
+    assert [law.name for law in grow(SIZES, clear, [clear - 400.0]).laws] == ["logarithm"]
+
+
 def test_the_interval_is_that_of_simple_regression():
     # Textbook: half width = t s sqrt(1 + 1/m + (x - mean)^2 / Sxx), by numpy alone.
     values = np.array([10.0, 13.0, 14.5, 18.0, 19.0])

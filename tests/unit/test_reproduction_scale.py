@@ -70,6 +70,7 @@ def test_gates_at_scale(lab, monkeypatch):
             "n": n,
             "dataset": "made up",
             "target": "0.95",
+            "latency_mean_us": 2500 * power(n, 0.2),
             "latency_30_us": 3000 * power(n, 0.2),
             "wait_all_30_us": 4000 * power(n, 0.2),
             "gate_over_wait_all": 0.75,
@@ -80,6 +81,38 @@ def test_gates_at_scale(lab, monkeypatch):
     monkeypatch.setattr(gate, "study", lambda lab, recall: rows)
     assert values("G14", lab) == pytest.approx([4.0, 7.5, 3.0, 10.0])
     assert values("G18", lab) == pytest.approx([0.25, 1 / 3, 0.0002 * math.log(1e9 / 3e5)])
+
+
+def test_growth_agrees_with_the_latencies_that_it_is_of(lab, monkeypatch):
+    """22 in flight on 100 M vectors and 30 on 1 G, of which the small sizes alone would suggest two laws."""
+    noise = dict(zip(SIZES, (1.01, 0.99, 1.02, 0.98, 0.95), strict=True))
+    rows = [
+        {
+            "n": n,
+            "dataset": "made up",
+            "target": "0.90",
+            "latency_mean_us": 1800 * power(n, 0.2) * noise[n],
+            "latency_30_us": 2000 * power(n, 0.2) * noise[n] * (1 + 1e-3 * math.log(n)),
+        }
+        for n in SIZES
+    ]
+    monkeypatch.setattr(billion, "study", lambda lab, recall: rows)
+    laws = [scale.law(rows, name) for name in scale.TOGETHER]
+    assert laws[0].laws[0].name == laws[1].laws[0].name
+    (grown,), (kept,) = (MEASURES[name].function(lab) for name in ("B05", "B08"))
+    before, after = laws[0].predict(1e8)[0], laws[1].predict(1e9)[0]
+    assert grown.value == pytest.approx(after / before, rel=0.02)
+    factor = rows[-1]["latency_30_us"] / rows[-1]["latency_mean_us"]
+    assert (grown.value, grown.low, grown.high) == pytest.approx(
+        tuple(factor * number for number in laws[0].ratio(1e9, 1e8))
+    )
+    # 30 over 22 in flight, over the growth of the latency.
+    assert (kept.value, kept.low, kept.high) == pytest.approx(
+        tuple(30 / 22 / number for number in (grown.value, grown.high, grown.low))
+    )
+    assert grown.extrapolated
+    assert kept.extrapolated
+    assert kept.low <= (30 / after) / (22 / before) <= kept.high
 
 
 def test_a_rate_whose_latency_may_be_nothing_has_no_upper_end():

@@ -45,8 +45,8 @@ def latency_at_095(lab: Lab) -> list[Value]:
 
 @measures("B05", EXPERIMENT, FIGURE)
 def growth(lab: Lab) -> list[Value]:
-    """Latency of RiftANN at 0.90, SIFT1B over SIFT100M (B05)."""
-    return [growth_at_scale(study(lab, "0.90"), "latency_mean_us", SIFT1B, 1e8)]
+    """Latency of RiftANN at 0.90, SIFT1B over SIFT100M (B05): with 30 in flight over that with 22, as in the paper."""
+    return [growth_at_scale(study(lab, "0.90"), ("latency_mean_us", 1e8), ("latency_30_us", SIFT1B))]
 
 
 @measures("B06", EXPERIMENT, FIGURE)
