@@ -194,6 +194,12 @@ def verdict_of(share: float) -> str:
     return "closes part of the gap" if share >= PART else "does not"
 
 
+def _key(test: Test, targets: Sequence[Target]) -> tuple[str, str, str, str]:
+    """Return what tells the row of a test from others."""
+    names = [target.name for target in targets] or [""]
+    return test.claim, names[min(test.part, len(names) - 1)], test.cause, test.change
+
+
 def _row(test: Test, targets: Sequence[Target], parts: list[dict[str, Any]], found: Value | Order) -> dict[str, str]:
     row = dict.fromkeys(
         ("number", "paper", "ours", "cause", "change", "changed", "low", "high", "share", "verdict"), ""
@@ -228,9 +234,8 @@ def main() -> None:
     path = asked.out / "causes.csv"
     known = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
     rows = {(row["claim"], row["number"], row["cause"], row["change"]): row for row in known}
-    for test in load_tests():
-        names = [target.name for target in targets[test.claim]] or [""]
-        key = (test.claim, names[min(test.part, len(names) - 1)], test.cause, test.change)
+    tests = {_key(test, targets[test.claim]): test for test in load_tests()}
+    for key, test in tests.items():
         if key in rows or (asked.claims and test.claim not in asked.claims):
             continue
         try:
@@ -244,7 +249,7 @@ def main() -> None:
         with atomic_write(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(row), lineterminator="\n")
             writer.writeheader()
-            writer.writerows(rows.values())
+            writer.writerows(rows[key] for key in tests if key in rows)
 
 
 if __name__ == "__main__":
