@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from riftsim.kernels.engine_tables import TRACE_COLUMNS
+from riftsim.kernels.engine_trace import packed
 
 Note = Callable[..., None]
 """``note(kind, query, number, *values)``: a row of ``kernels.engine_trace``."""
@@ -25,14 +25,13 @@ class TraceRecorder:
 
     def __init__(self, traced: range):
         self._traced = traced
-        self._rows: list[tuple[int, ...]] = []
+        self._words: list[int] = []
 
     def note(self, kind: int, query: int, number: int, *values: int) -> None:
         """Keep a row, if the query is traced."""
         if query in self._traced:
-            row = (kind, query, number, *values)
-            self._rows.append(row + (0,) * (TRACE_COLUMNS - len(row)))
+            self._words += (packed(kind, query, number), *values)
 
-    def rows(self) -> np.ndarray:
-        """What was written down, in order: int64 (rows, TRACE_COLUMNS)."""
-        return np.array(self._rows, np.int64).reshape(-1, TRACE_COLUMNS)
+    def words(self) -> np.ndarray:
+        """What was written down, in order: int64 (words,)."""
+        return np.array(self._words, np.int64)

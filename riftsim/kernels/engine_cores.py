@@ -128,9 +128,10 @@ def remove_task(handle, number, place):
 def take(handle, number):
     """Free workers take tasks from the queue."""
     settings = t.vector(handle, t.SETTINGS)
-    t.table(handle, t.NODES, t.NODE_COLUMNS)[number, t.LOOK_DUE] = 0
+    node = t.table(handle, t.NODES, t.NODE_COLUMNS)[number]
+    node[t.LOOK_DUE] = 0
     _start_tasks(handle, number)
-    if settings[t.HELP]:
+    if settings[t.HELP] and node[t.POOL_HEAD] < node[t.POOL_TAIL]:
         _wake_helpers(handle, number)
 
 

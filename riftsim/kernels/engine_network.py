@@ -104,7 +104,7 @@ def _admit(handle, number):
         start = max(qp[t.Q_FREE], now)
         done = start + settings[t.QP_SERVICE_PS]
         qp[t.Q_FREE] = done
-        trace.note(handle, trace.ADMITTED, reads[read, t.R_QUERY], reads[read, t.R_TAG], now, start, done)
+        trace.note(handle, trace.ADMITTED, reads[read, t.R_QUERY], reads[read, t.R_TAG], now, done)
         schedule(handle, done, events.SEND, node, reads[read, t.R_QUERY], reads[read, t.R_TAG], number)
 
 
@@ -206,7 +206,7 @@ def respond(handle, read, arrival_ps):
 
     start = max(memory[t.M_EGRESS_FREE], head)
     memory[t.M_EGRESS_FREE] = start + wire_whole
-    trace.note(handle, trace.RESPONDED, row[t.R_QUERY], row[t.R_TAG], arrival_ps, processed, fetching, head, start)
+    trace.note(handle, trace.RESPONDED, row[t.R_QUERY], row[t.R_TAG], processed, fetching, head, start)
     transit = settings[t.TRANSIT_PS]
     row[t.R_TAIL] = prices.tail_ps(start, wire_whole, tail, price[t.WIRE_LAST]) + transit
     if settings[t.MEMORY_NODES] == 1:  # likewise

@@ -44,7 +44,7 @@ LOG = 27  # (capacity, 3): events as they ran; empty when off
 PRICES = 28  # (WORK_COLUMNS,): of a unit of each kind of work
 READ_PRICES = 29  # (3, PRICE_COLUMNS): by kind of read
 SCRATCH = 30  # (SCRATCH_ROWS, most reads or tasks of a poll)
-TRACE = 31  # (capacity, TRACE_COLUMNS): rows of ``engine_trace``; empty when off
+TRACE = 31  # (words,): rows of ``engine_trace``; empty when off
 OWNERS = 32  # (slots,): S_THREAD of each, without the rest of its row
 TABLES = 33
 
@@ -77,10 +77,10 @@ TURN_POLL = 21  # price of the poll, ps
 TURN_STARTS = 22  # whether the turn starts a query
 BEFORE = 23  # five counters of the query's work when its item began
 GAP = 28  # whether the first place of the heap is free: its event runs, and the next to be scheduled takes it
-TRACED = 29  # rows of TRACE in use
+TRACED = 29  # words of TRACE in use
 TRACE_FIRST = 30  # arrivals that are traced: from this one
 TRACE_STOP = 31  # to before this one
-TRACE_MARGIN = 32  # rows that one event may write
+TRACE_MARGIN = 32  # words that one event may write
 RUN_COLUMNS = 33
 
 # ---- SETTINGS
@@ -150,7 +150,6 @@ E_ABOUT = 3
 EVENT_COLUMNS = 4
 FAR = (1 << 63) - 1  # later than every event
 LOG_COLUMNS = 3
-TRACE_COLUMNS = 10
 
 # ---- NODES
 BUSY_THREADS = 0

@@ -224,7 +224,7 @@ class SimulatedNetwork:
             qp.free_slots -= 1
             start = qp.free_ps if qp.free_ps > now else now
             qp.free_ps = start + service
-            self._note(trace.ADMITTED, read, now, start, start + service)
+            self._note(trace.ADMITTED, read, now, start + service)
             qp.processing.append(read)
             calendar.at(start + service, _SEND, node, read.query, read.tag, self._send, qp)
 
@@ -292,7 +292,7 @@ class SimulatedNetwork:
 
         start = memory.egress_free_ps if memory.egress_free_ps > head else head
         memory.egress_free_ps = start + wire_whole
-        self._note(trace.RESPONDED, read, arrival_ps, processed, fetching, head, start)
+        self._note(trace.RESPONDED, read, processed, fetching, head, start)
         transit = costs.transit_ps
         read.tail_ps = tail_ps(start, wire_whole, tail, prices.wire_last) + transit
         if self._one_responder:

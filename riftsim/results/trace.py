@@ -49,9 +49,9 @@ seen it. -1 where the network takes no time.
 
 _READ_ROWS = {
     kinds.RUNG: ("rung_ps", "fetched_ps"),
-    kinds.ADMITTED: ("admitted_ps", None, "sent_ps"),
+    kinds.ADMITTED: ("admitted_ps", "sent_ps"),
     kinds.SERVED: ("served_ps", "processed_ps", "serialised_ps", "requested_ps"),
-    kinds.RESPONDED: (None, "handled_ps", "loading_ps", "loaded_ps", "answering_ps"),
+    kinds.RESPONDED: ("handled_ps", "loading_ps", "loaded_ps", "answering_ps"),
     kinds.TAKEN: ("arrived_ps", "taken_ps", "writing_ps", "written_ps", "ordered_ps"),
     kinds.COVERED: ("visible_ps",),
     kinds.SEEN: ("seen_ps",),
@@ -62,7 +62,7 @@ _TASK_ROWS = {
     kinds.RUN_BY_MAIN: ("started_ps", "ended_ps", "neighbors"),
     kinds.MERGED: ("merged_ps",),
 }
-_KIND, _QUERY, _NUMBER, _FIRST = range(4)
+_QUERY, _NUMBER = range(2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,52 +136,77 @@ class Trace:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
-def trace_of(rows: np.ndarray, first_measured: int) -> Trace:
+def trace_of(blocks: list[np.ndarray], first_measured: int) -> Trace:
     """Make tables of the rows that an engine wrote down.
 
     Parameters
     ----------
-    rows : int64 (n, TRACE_COLUMNS)
+    blocks : list of int64 (words,)
         Of ``kernels.engine_trace``, in order.
     first_measured : int
         Number of arrival of the first measured query.
     """
-    rows = rows.copy()
-    rows[:, _QUERY] -= first_measured
+    rows = rows_by_kind(blocks)
+    for each in rows:
+        each[_QUERY] -= first_measured
     steps = _steps(rows)
     return Trace(_queries(rows, steps), steps, _reads(rows), _tasks(rows), _control(rows))
+
+
+def rows_by_kind(blocks: list[np.ndarray]) -> list[np.ndarray]:
+    """What was written down, by kind.
+
+    Parameters
+    ----------
+    blocks : list of int64 (words,)
+        Rows in order; none lies in two blocks.
+
+    Returns
+    -------
+    list of int64 (2 + values, rows)
+        For each kind the columns query, number and its values, in order.
+    """
+    counts = np.zeros(len(kinds.VALUES), np.int64)
+    for block in blocks:
+        kinds.count_rows(block, counts)
+    columns = 2 + np.array(kinds.VALUES)
+    ends = np.cumsum(columns * counts)
+    places = ends - columns * counts
+    out = np.empty(ends[-1], np.int64)
+    for block in blocks:
+        kinds.split_rows(block, counts, places, out)
+    parts = np.split(out, ends[:-1])
+    return [part.reshape(shape) for part, *shape in zip(parts, columns, counts, strict=True)]
 
 
 def _where(table: pd.DataFrame, row: int) -> pd.DataFrame:
     return table[table["row"] == row].reset_index(drop=True)
 
 
-def _of_kind(rows: np.ndarray, *wanted: int) -> np.ndarray:
-    return rows[np.isin(rows[:, _KIND], wanted)]
-
-
-def _queries(rows: np.ndarray, steps: pd.DataFrame) -> pd.DataFrame:
-    starts = _of_kind(rows, kinds.START)
-    starts = starts[np.argsort(starts[:, _QUERY])]
+def _queries(rows: list[np.ndarray], steps: pd.DataFrame) -> pd.DataFrame:
+    starts = rows[kinds.START]
+    row, thread, node, arrival_ps, start_ps = starts[:, np.argsort(starts[_QUERY])]
     ends = steps[steps["done"]].set_index("row")["until_ps"]
-    columns = {
-        "row": _QUERY,
-        "compute_node": _FIRST,
-        "thread": _NUMBER,
-        "arrival_ps": _FIRST + 1,
-        "start_ps": _FIRST + 2,
-    }
-    table = pd.DataFrame({name: starts[:, at] for name, at in columns.items()})
-    return table.assign(end_ps=ends.reindex(table["row"]).to_numpy(np.int64))
-
-
-def _steps(rows: np.ndarray) -> pd.DataFrame:
-    steps = _of_kind(rows, kinds.STEP)
-    steps = steps[np.argsort(steps[:, _QUERY], kind="stable")]
-    opened_ps, polled_ps, computed_ps, posted_ps, until_ps, how, unfinished = steps[:, _FIRST:].T
     return pd.DataFrame(
         {
-            "row": steps[:, _QUERY],
+            "row": row,
+            "compute_node": node,
+            "thread": thread,
+            "arrival_ps": arrival_ps,
+            "start_ps": start_ps,
+            "end_ps": ends.reindex(row).to_numpy(np.int64),
+        }
+    )
+
+
+def _steps(rows: list[np.ndarray]) -> pd.DataFrame:
+    steps = rows[kinds.STEP]
+    row, _, opened_ps, polled_ps, computed_ps, posted_ps, until_ps, how, unfinished = steps[
+        :, np.argsort(steps[_QUERY], kind="stable")
+    ]
+    return pd.DataFrame(
+        {
+            "row": row,
             "from_ps": opened_ps,
             "polled_ps": polled_ps,
             "computed_ps": computed_ps,
@@ -194,44 +219,50 @@ def _steps(rows: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _reads(rows: np.ndarray) -> pd.DataFrame:
-    posted = _of_kind(rows, kinds.POSTED)
-    columns = dict(zip(("row", "tag", "node", "kind", "memory_node"), posted[:, _QUERY : _FIRST + 3].T, strict=True))
-    columns |= {name: np.full(len(posted), -1, np.int64) for name in READ_TIMES}
-    reads = _filled(rows, posted, columns, _READ_ROWS)
+def _reads(rows: list[np.ndarray]) -> pd.DataFrame:
+    posted = rows[kinds.POSTED]
+    columns = dict(zip(("row", "tag", "node", "kind", "memory_node"), posted, strict=True))
+    columns |= {name: np.full(posted.shape[1], -1, np.int64) for name in READ_TIMES}
+    _fill(columns, posted, rows, _READ_ROWS)
     # Without a completion entry of another read it is visible when it is done; a free network leaves that out too.
-    done_ps = reads["ordered_ps"].where(reads["ordered_ps"] >= 0, reads["rung_ps"])
-    reads["visible_ps"] = reads["visible_ps"].where(reads["visible_ps"] >= 0, done_ps)
-    return reads
-
-
-def _tasks(rows: np.ndarray) -> pd.DataFrame:
-    run = _of_kind(rows, kinds.RUN_BY_WORKER, kinds.RUN_BY_MAIN)
-    run = run[np.lexsort((run[:, _NUMBER], run[:, _QUERY]))]
-    columns = {"row": run[:, _QUERY], "task": run[:, _NUMBER]}
-    columns |= {name: np.full(len(run), -1, np.int64) for names in _TASK_ROWS.values() for name in names}
-    return _filled(rows, run, columns, _TASK_ROWS).assign(by_main=run[:, _KIND] == kinds.RUN_BY_MAIN)
-
-
-def _filled(
-    rows: np.ndarray, subjects: np.ndarray, columns: dict[str, np.ndarray], sources: dict[int, tuple[str | None, ...]]
-) -> pd.DataFrame:
-    """Put values of rows of several kinds into the columns of the subjects that they are about, by query and number."""
-    names, order = _name(subjects), np.argsort(_name(subjects), kind="stable")
-    for kind, values in sources.items():
-        about = _of_kind(rows, kind)
-        place = order[np.searchsorted(names, _name(about), sorter=order)]
-        for at, name in enumerate(values):
-            if name is not None:
-                columns[name][place] = about[:, _FIRST + at]
+    done_ps = np.where(columns["ordered_ps"] >= 0, columns["ordered_ps"], columns["rung_ps"])
+    columns["visible_ps"] = np.where(columns["visible_ps"] >= 0, columns["visible_ps"], done_ps)
     return pd.DataFrame(columns)
 
 
-def _name(rows: np.ndarray) -> np.ndarray:
-    return rows[:, _QUERY] << 32 | rows[:, _NUMBER]
+def _tasks(rows: list[np.ndarray]) -> pd.DataFrame:
+    run = np.concatenate([rows[kinds.RUN_BY_WORKER], rows[kinds.RUN_BY_MAIN]], axis=1)
+    order = np.lexsort((run[_NUMBER], run[_QUERY]))
+    subjects = run[: _NUMBER + 1, order]
+    columns = dict(zip(("row", "task"), subjects, strict=True))
+    columns |= {name: np.full(len(order), -1, np.int64) for names in _TASK_ROWS.values() for name in names}
+    _fill(columns, subjects, rows, _TASK_ROWS)
+    return pd.DataFrame(columns).assign(by_main=order >= rows[kinds.RUN_BY_WORKER].shape[1])
 
 
-def _control(rows: np.ndarray) -> pd.DataFrame:
-    rows = _of_kind(rows, kinds.CONTROL)
+def _fill(
+    columns: dict[str, np.ndarray],
+    subjects: np.ndarray,
+    rows: list[np.ndarray],
+    sources: dict[int, tuple[str, ...]],
+) -> None:
+    """Put values of rows of several kinds into the columns of the subjects that they are about, by query and number."""
+    if not subjects.shape[1]:
+        return
+    first = subjects[_QUERY].min()
+    numbers = np.zeros(subjects[_QUERY].max() - first + 1, np.int64)  # a query's numbers are below this
+    np.maximum.at(numbers, subjects[_QUERY] - first, subjects[_NUMBER] + 1)
+    base = np.cumsum(numbers) - numbers
+    places = np.empty(numbers.sum(), np.int64)
+    places[base[subjects[_QUERY] - first] + subjects[_NUMBER]] = np.arange(subjects.shape[1])
+    for kind, names in sources.items():
+        query, number, *values = rows[kind]
+        place = places[base[query - first] + number]
+        for name, value in zip(names, values, strict=True):
+            columns[name][place] = value
+
+
+def _control(rows: list[np.ndarray]) -> pd.DataFrame:
+    row, _, *values = rows[kinds.CONTROL]
     names = ("at_ps", "unfinished", "generated", "allowance_before", "allowance", "window_before", "window")
-    return pd.DataFrame({"row": rows[:, _QUERY], **dict(zip(names, rows[:, _FIRST:].T, strict=True))})
+    return pd.DataFrame({"row": row, **dict(zip(names, values, strict=True))})

@@ -1,7 +1,8 @@
 """One run by both engines, compared in everything that they give."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from riftsim.calendar import Calendar, EventKind
 from riftsim.computenode.drivers.compiled import decoded_events, run_compiled
 from riftsim.computenode.drivers.sim import SimulatedCluster, SimulatedRun, run_simulated
+from riftsim.kernels.engine_trace import VALUES
 from riftsim.systems.context import System
 
 TIMES = ("arrival_ps", "start_ps", "end_ps", "evaluation_ps", "posting_ps", "polling_ps", "waited_ps")
@@ -66,14 +68,22 @@ def assert_same_events(found: np.ndarray, expected: np.ndarray) -> None:
         raise AssertionError(f"event {at} differs: compiled {_named(found, at)}, SimPy {_named(expected, at)}")
 
 
-def assert_same_trace(found: np.ndarray, expected: np.ndarray) -> None:
+def assert_same_trace(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
     """Require that the same was written down of the traced queries; says which row is the first that differs."""
-    shorter = min(len(found), len(expected))
-    differing = np.flatnonzero((found[:shorter] != expected[:shorter]).any(axis=1))
-    if len(differing) or len(found) != len(expected):
-        at = int(differing[0]) if len(differing) else shorter
-        rows = [log[at].tolist() if at < len(log) else "nothing more" for log in (found, expected)]
-        raise AssertionError(f"row {at} of the trace differs: compiled {rows[0]}, SimPy {rows[1]}")
+    own, other = np.concatenate(found), np.concatenate(expected)
+    if np.array_equal(own, other):
+        return
+    for at, (row, expected_row) in enumerate(zip_longest(_rows(own), _rows(other), fillvalue="nothing more")):
+        assert row == expected_row, f"row {at} of the trace differs: compiled {row}, SimPy {expected_row}"
+
+
+def _rows(words: np.ndarray) -> Iterator[list[int]]:
+    """Kind, query, number and values of each row that was written down."""
+    words = words.tolist()
+    while words:
+        first, length = words[0], 1 + VALUES[words[0] & 15]
+        yield [first & 15, first >> 32, first >> 4 & 0xFFFFFFF, *words[1:length]]
+        words = words[length:]
 
 
 def _named(log: np.ndarray, at: int) -> str:

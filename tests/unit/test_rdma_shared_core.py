@@ -14,9 +14,9 @@ from riftsim.computenode.engine import CpuBudget
 from riftsim.constants import Constant
 from riftsim.controller.fixed import Fixed
 from riftsim.errors import ConfigError
-from riftsim.kernels import engine_trace as trace
 from riftsim.rdma.calibrated import replaced, write_profile
 from riftsim.rdma.profiles import load_profile, make_profile
+from riftsim.results.trace import trace_of
 
 
 def file_of(**network_ns):
@@ -95,14 +95,12 @@ def test_nothing_overlaps_on_one_core(photos, name):
 def test_a_worker_takes_the_core_before_the_main_thread_goes_on(photos):
     """As threads do that are woken on the processor of their waker; live RiftANN then reads what it reads here."""
     system, cluster = one_core(photos, "riftann")
-    rows = run_simulated(cluster, system.new_program, traced=range(1, 9), **LOAD).trace
-    steps = rows[rows[:, 0] == trace.STEP]
-    queued = {(query, task): at for _, query, task, at, *_ in rows[rows[:, 0] == trace.QUEUED].tolist()}
-    taken = rows[rows[:, 0] == trace.RUN_BY_WORKER].tolist()
-    assert len(taken) == len(queued) > 100
-    for _, query, task, at, *_ in taken:
-        since = queued[query, task]
-        between = (steps[:, 1] == query) & (steps[:, 3] > since) & (steps[:, 3] < at)
+    trace = trace_of(run_simulated(cluster, system.new_program, traced=range(1, 9), **LOAD).trace, 1)
+    tasks = trace.tasks[~trace.tasks["by_main"]]
+    assert len(tasks) == len(trace.tasks) > 100
+    opened = {row: steps["from_ps"].to_numpy() for row, steps in trace.steps.groupby("row")}
+    for each in tasks.itertuples():
+        between = (opened[each.row] > each.queued_ps) & (opened[each.row] < each.started_ps)
         assert not between.any()
 
 

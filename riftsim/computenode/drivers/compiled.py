@@ -170,6 +170,7 @@ class _Engine:
         )
         if traced:
             tables_of.fit_trace(self._tables)
+            self._tables[t.TRACE] = tables_of.room_for_trace(self._tables)
         self._handle = t.tables_handle(self._tables)
 
     def run(self, on_progress: Callable[[int], None] | None) -> SimulatedRun:
@@ -206,7 +207,7 @@ class _Engine:
                 "network": tables_of.network_counters(self._tables),
                 "worker_busy_ps": self._tables[t.NODES][:, t.POOL_BUSY_PS].tolist(),
             },
-            trace=None if self._trace is None else np.concatenate(self._trace),
+            trace=self._trace,
         )
 
     def _prepare(self, slot: int, query: int) -> None:
@@ -290,7 +291,9 @@ class _Engine:
     def _take_trace(self) -> None:
         run = self._tables[t.RUN]
         if self._trace is not None:
-            self._trace.append(self._tables[t.TRACE][: run[t.TRACED]].copy())
+            self._trace.append(self._tables[t.TRACE][: run[t.TRACED]])
+            self._tables[t.TRACE] = tables_of.room_for_trace(self._tables)
+            self._handle = t.tables_handle(self._tables)
         run[t.TRACED] = 0
 
     def _grow(self, demand: int) -> None:

@@ -6,13 +6,16 @@ from riftsim.computenode.drivers.sim import SimulatedCluster
 from riftsim.controller.defer_ratio import DeferRatio
 from riftsim.kernels import engine_tables as t
 from riftsim.kernels.balance import BALANCE_DEFER_RATIO, BALANCE_FIXED
+from riftsim.kernels.engine_trace import WIDEST
 from riftsim.kernels.traversal import RemoteIndex
 from riftsim.rdma.profiles import NetworkCosts
 from riftsim.rdma.servers import ComputeNic, MemoryNic
 from riftsim.rdma.simulated import ReadPrices
 
 LOG_ROWS = 1 << 16
-TRACE_ROWS = 1 << 14
+TRACE_WORDS = 1 << 22
+"""So much that numpy asks the system for huge pages; what is not touched takes no memory."""
+
 _FIRST_EVENTS = 1024
 _FIRST_TASKS = 64
 _FIRST_POOL = 256
@@ -150,7 +153,6 @@ def new_tables(
     tables[t.LOCAL_WORK] = local_work
     tables[t.LOG] = zeros(LOG_ROWS if logged else 0, 3)
     if traced:
-        tables[t.TRACE] = zeros(TRACE_ROWS, t.TRACE_COLUMNS)
         tables[t.RUN][[t.TRACE_FIRST, t.TRACE_STOP]] = traced.start, traced.stop
     tables[t.PRICES] = np.array(work_prices, np.int64)
     tables[t.READ_PRICES] = prices
@@ -166,24 +168,22 @@ def empty_heap(events: int) -> np.ndarray:
 
 
 def fit_trace(tables: list[np.ndarray]) -> None:
-    """Note how many rows of a trace one event may write now, and make room for as many."""
+    """Note how many words of a trace one event may write now; if need be the loop asks for room at its next one."""
     settings, reads = tables[t.SETTINGS], tables[t.COMPLETIONS].shape[1]
     per_thread, active = int(settings[t.PER_THREAD]), tables[t.ACTIVE].shape[1]
     of_a_turn = per_thread * (3 + int(settings[t.SLOT_READS]) + active) + reads + tables[t.EVALUATED].shape[1]
     of_others = 2 * reads + int(settings[t.WORKERS]) + tables[t.POOL_SLOTS].shape[1]
-    margin = tables[t.RUN][t.TRACE_MARGIN] = max(of_a_turn, of_others)
-    while len(tables[t.TRACE]) < 2 * margin:
-        tables[t.TRACE] = lengthened(tables[t.TRACE])
+    tables[t.RUN][t.TRACE_MARGIN] = WIDEST * (1 + max(of_a_turn, of_others))
+
+
+def room_for_trace(tables: list[np.ndarray]) -> np.ndarray:
+    """A new table for rows of a trace."""
+    return np.empty(max(TRACE_WORDS, int(tables[t.RUN][t.TRACE_MARGIN])), np.int64)
 
 
 def widened(table: np.ndarray) -> np.ndarray:
     """A table with twice the columns and the same contents."""
     return np.ascontiguousarray(np.concatenate([table, np.zeros_like(table)], axis=1))
-
-
-def lengthened(table: np.ndarray) -> np.ndarray:
-    """A table with twice the rows and the same contents."""
-    return np.concatenate([table, np.zeros_like(table)])
 
 
 def network_counters(tables: list[np.ndarray]) -> dict:

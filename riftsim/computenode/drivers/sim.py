@@ -63,14 +63,14 @@ class SimulatedCluster:
 class SimulatedRun:
     """What came out: the measured queries in order of arrival, and facts about the run.
 
-    ``trace`` has the rows of ``kernels.engine_trace``, int64 (rows, TRACE_COLUMNS), None if no query was traced.
+    ``trace`` has the rows of ``kernels.engine_trace`` in blocks of int64 (words,), None if no query was traced.
     """
 
     runs: list[QueryRun]
     throughput_qps: float
     windows: dict[str, np.ndarray] | None
     facts: dict
-    trace: np.ndarray | None = None
+    trace: list[np.ndarray] | None = None
 
 
 def run_simulated(
@@ -165,7 +165,7 @@ def run_simulated(
             **({"memory_threads": calls.counters()} if calls else {}),
             **({"batches": [node.counters for node in load.nodes]} if cluster.make_node is not ComputeNode else {}),
         },
-        trace=recorder.rows() if recorder else None,
+        trace=[recorder.words()] if recorder else None,
     )
 
 
@@ -176,7 +176,7 @@ def outcome_of(
     closed_loops: int | None,
     windows: dict[str, np.ndarray] | None,
     facts: dict,
-    trace: np.ndarray | None,
+    trace: list[np.ndarray] | None,
 ) -> SimulatedRun:
     """Put together what a simulation brought.
 
