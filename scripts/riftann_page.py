@@ -40,33 +40,6 @@ def _values(rows: Rows | None, value: Callable[[Rows], Texts], lines: int) -> tu
         return (NOT_RUN,) * lines
 
 
-# ---------------------------------------------------------------- Little's law
-
-
-LEAST_COMPLETED = 100
-"""Completed queries per query in flight from which on throughput x latency is held against the configured number."""
-
-
-def little_table(tables: Tables) -> str:
-    lines = [
-        "| set | completed per query in flight | configurations | beyond 1 % | largest deviation |",
-        "|---|---|---|---|---|",
-    ]
-    every = [(name, row) for sets in tables.values() for name, rows in sets.items() for row in rows]
-    loops = [(name, row) for name, row in every if row.get("little_error") is not None]
-    for name, short in SHORT.items():
-        for many, words in ((True, f"{LEAST_COMPLETED} or more"), (False, "fewer")):
-            errors = [
-                row["little_error"]
-                for of, row in loops
-                if of == name and (row["completed_per_query_in_flight"] >= LEAST_COMPLETED) == many
-            ]
-            if errors:
-                beyond = sum(abs(error) > 0.01 for error in errors)
-                lines.append(f"| {short} | {words} | {len(errors)} | {beyond} | {max(errors, key=abs):+.2%} |")
-    return "\n".join(lines)
-
-
 def fill(page: Path, tables: Tables) -> None:
     """Replace the tables of a page."""
-    pages.fill(page, lambda name: little_table(tables) if name == "little" else claims_table(tables, CLAIMS[name]))
+    pages.fill(page, lambda name: claims_table(tables, CLAIMS[name]))

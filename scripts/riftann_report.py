@@ -134,18 +134,12 @@ MORE = ("gate_us", "drain_us", "evaluation_us", "evaluations", "kib_read", "read
 
 
 def costs(runs: list[Run]) -> dict[str, float]:
-    """What a configuration costs and finds, and how far queries in flight are from those configured (Little's law)."""
+    """What a configuration costs and finds."""
     row = {"seeds": len(runs)}
     for name in COSTS:
         row[name], row[f"{name}_low"], row[f"{name}_high"] = over_seeds(runs, name)
     for name in MORE:
         row[name] = over_seeds(runs, name)[0]
-    configured = runs[0].parameters.get("load.concurrency")
-    if configured:
-        configured *= runs[0].parameters["cluster.compute_nodes"]
-        row["configured"] = configured
-        row["completed_per_query_in_flight"] = min(len(run.queries) for run in runs) / configured
-        row["little_error"] = row["in_flight"] / configured - 1
     return row
 
 
