@@ -4,7 +4,9 @@ After d-HNSW (arXiv 2505.11783): capacity-constrained k-means, faiss's HNSW-flat
 node fetches it.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -100,8 +102,7 @@ def balanced_clusters(vectors: np.ndarray, partitions: int, seed: int) -> tuple[
         left = assign_nearest_first(order, near.astype(np.int32), capacity, sizes, part)
         if left:
             _place_rest(points, centroids, capacity, sizes, part)
-        sums = np.zeros_like(centroids, dtype=np.float64)
-        np.add.at(sums, part, points)
+        sums = np.stack([np.bincount(part, column, partitions) for column in points.T], axis=1)
         counts = np.bincount(part, minlength=partitions)
         filled = counts > 0
         centroids[filled] = (sums[filled] / counts[filled, None]).astype(np.float32)
@@ -157,16 +158,14 @@ def build_partitions(
     part, centroids = balanced_clusters(vectors, partitions, seed)
     members = np.argsort(part, kind="stable").astype(np.int32)
     starts = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=partitions))]).astype(np.int64)
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)  # so that an index depends on its vectors alone
-    try:
-        blobs = [
-            _serialised(vectors[members[starts[number] : starts[number + 1]]], metric, M, ef_construction)
-            for number in range(partitions)
-        ]
-        representative = _serialised(centroids, metric, M, ef_construction)
-    finally:
-        faiss.omp_set_num_threads(threads)
+
+    def serialised(rows: np.ndarray) -> np.ndarray:
+        faiss.omp_set_num_threads(1)  # of this thread alone, so that an index depends on its vectors alone
+        return _serialised(rows, metric, M, ef_construction)
+
+    with ThreadPoolExecutor(faiss.omp_get_max_threads()) as threads:
+        groups = (vectors[members[starts[number] : starts[number + 1]]] for number in range(partitions))
+        *blobs, representative = threads.map(serialised, chain(groups, [centroids]))
     blob_starts = np.concatenate([[0], np.cumsum([len(blob) for blob in blobs])]).astype(np.int64)
     return PartitionedIndex(part, members, starts, np.concatenate(blobs), blob_starts, representative, metric)
 
