@@ -2,15 +2,15 @@
 docs/results/systems.md. After each change the work per query is fitted anew to M18, which may calibrate."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from causes import Change
 from pages import table
 
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.measuring import metric
 from riftsim.reproduction.sections.other_systems import memory_busy
-from riftsim.reproduction.variants import base_profile, scaled, with_values, write
 
 SET = "SIFT"
 EXPERIMENT = "table1_distvs"
@@ -26,40 +26,30 @@ POINTS = {"base": (32, 6), "compute": (38, 6), "memory": (38, 12)}
 
 
 @dataclass(frozen=True)
-class Change:
+class DistVsChange(Change):
     """One change against DistVS of table 1.
 
     Attributes
     ----------
-    what : str
-    system : dict
-        Keys of its block.
-    settings : dict
-        By dotted key with two underscores for a dot.
-    constants : dict
-        Of the hardware profile, by dotted path.
-    factors : dict
-        Of groups of its constants.
     queries : tuple of int
         Of runs that look for the list size, and of those that are shown.
     """
 
-    what: str
-    system: dict[str, Any] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    constants: dict[str, float] = field(default_factory=dict)
-    factors: dict[str, float] = field(default_factory=dict)
     queries: tuple[int, int] = (200, 600)
 
 
 CHANGES = (
-    Change("as in table 1: one query per thread"),
-    Change("threads of a machine slow each other, 4.4 % each", constants={"cpu.per_thread_slowdown_permille": 44}),
-    Change("codes of 64 bytes", settings={"codes__bytes": 64}),
-    Change("messages cost four times as much", factors={"posting": 4, "polling": 4}),
-    Change("twenty times the propagation and NIC delay", factors={"propagation, NIC pipelines": 20}),
-    Change("a beam of 16", {"beam_width": 16}),
-    Change("eight queries per thread", {"queries_per_thread": 8}, {"load__concurrency": 300}, queries=(600, 1200)),
+    DistVsChange("as in table 1: one query per thread"),
+    DistVsChange(
+        "threads of a machine slow each other, 4.4 % each", constants={"cpu.per_thread_slowdown_permille": 44}
+    ),
+    DistVsChange("codes of 64 bytes", {"codes__bytes": 64}),
+    DistVsChange("messages cost four times as much", factors={"posting": 4, "polling": 4}),
+    DistVsChange("twenty times the propagation and NIC delay", factors={"propagation, NIC pipelines": 20}),
+    DistVsChange("a beam of 16", {"system__beam_width": 16}),
+    DistVsChange(
+        "eight queries per thread", {"system__queries_per_thread": 8, "load__concurrency": 300}, queries=(600, 1200)
+    ),
 )
 
 
@@ -69,12 +59,8 @@ def rows(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
         yield lambda change=change: _row(lab, change)
 
 
-def _row(lab: Lab, change: Change) -> dict[str, Any]:
-    settings = {f"system__{key}": value for key, value in change.system.items()} | change.settings
-    settings |= {"dataset__split_seed": lab.level.seeds[0]}
-    if change.constants or change.factors:
-        profile = scaled(with_values(base_profile(lab.hardware), change.constants), change.factors)
-        settings["hardware"] = str(write(profile, lab.out / "profiles"))
+def _row(lab: Lab, change: DistVsChange) -> dict[str, Any]:
+    settings = {**change.settings, "dataset__split_seed": lab.level.seeds[0], **change.hardware(lab)}
     L = _fitted(lab, {**settings, **_threads("base"), "measured_queries": change.queries[0]})
     found: dict[str, Any] = {"what": change.what, "L": L}
     for name in POINTS:

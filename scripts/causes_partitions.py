@@ -2,15 +2,15 @@
 partitions (M24): runs of which each changes one thing, for docs/results/systems.md."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from causes import Change
 from pages import table
 
 from riftsim.reproduction.lab import Lab
 from riftsim.reproduction.side_by_side import reads
 from riftsim.reproduction.studies import partitioned, scaled_budget_gb
-from riftsim.reproduction.variants import base_profile, with_values, write
 from riftsim.results.store import Run
 
 SET = "SIFT"
@@ -19,26 +19,18 @@ RECALLS = (0.84, 0.91)
 
 
 @dataclass(frozen=True)
-class Change:
+class PartitionChange(Change):
     """One change against d-HNSW as it is compared.
 
     Attributes
     ----------
-    what : str
-    settings : dict
-        By dotted key with two underscores for a dot.
     memory : float
         Of the budget that is scaled with the vectors.
-    constants : dict
-        Of the hardware profile, by dotted path.
     matches : bool
         Whether the change alters what is found, so that it needs partitions of its own number.
     """
 
-    what: str
-    settings: dict[str, Any] = field(default_factory=dict)
     memory: float = 1.0
-    constants: dict[str, float] = field(default_factory=dict)
     matches: bool = False
 
 
@@ -49,26 +41,28 @@ def _at_random(rate_qps: float) -> dict[str, Any]:
 _ONE = {"load__concurrency": 1}
 _SERIAL = {"cluster__threads": 2}
 CHANGES = (
-    Change("as compared: 32 in flight"),
-    Change("8 in flight", {"load__concurrency": 8}),
-    Change("1 in flight", _ONE),
-    Change("1 in flight, one thread reads and one works", {**_ONE, **_SERIAL}),
-    Change("5,000 in flight, one batch", {"load__concurrency": 5000, "measured_queries": 10_000}),
-    Change("arrivals at random, 1,000 per second", _at_random(1000)),
-    Change("arrivals at random, 2,000 per second", _at_random(2000)),
-    Change("arrivals at random, 3,000 per second", _at_random(3000)),
-    Change("a link of 1 Tb/s", constants={"link.rate_gbps": 1000, "pcie.rate_gbps": 1000}),
-    Change("deserialising takes ten times as long", {"system__deserialize_ps_per_byte": 5400}),
-    Change("half the memory", memory=0.5),
-    Change("80 partitions instead of 160", {"system__partitions": 80}, matches=True),
-    Change("640 partitions", {"system__partitions": 640}, matches=True),
-    Change("an efSearch of 16 instead of 48", {"search__L": 16}, matches=True),
-    Change(
+    PartitionChange("as compared: 32 in flight"),
+    PartitionChange("8 in flight", {"load__concurrency": 8}),
+    PartitionChange("1 in flight", _ONE),
+    PartitionChange("1 in flight, one thread reads and one works", {**_ONE, **_SERIAL}),
+    PartitionChange("5,000 in flight, one batch", {"load__concurrency": 5000, "measured_queries": 10_000}),
+    PartitionChange("arrivals at random, 1,000 per second", _at_random(1000)),
+    PartitionChange("arrivals at random, 2,000 per second", _at_random(2000)),
+    PartitionChange("arrivals at random, 3,000 per second", _at_random(3000)),
+    PartitionChange("a link of 1 Tb/s", constants={"link.rate_gbps": 1000, "pcie.rate_gbps": 1000}),
+    PartitionChange("deserialising takes ten times as long", {"system__deserialize_ps_per_byte": 5400}),
+    PartitionChange("half the memory", memory=0.5),
+    PartitionChange("80 partitions instead of 160", {"system__partitions": 80}, matches=True),
+    PartitionChange("640 partitions", {"system__partitions": 640}, matches=True),
+    PartitionChange("an efSearch of 16 instead of 48", {"search__L": 16}, matches=True),
+    PartitionChange(
         "1 in flight, one thread reads and one works, an efSearch of 16",
         {**_ONE, **_SERIAL, "search__L": 16},
         matches=True,
     ),
-    Change("arrivals at random, 250 per second, one thread reads and one works", {**_at_random(250), **_SERIAL}),
+    PartitionChange(
+        "arrivals at random, 250 per second, one thread reads and one works", {**_at_random(250), **_SERIAL}
+    ),
 )
 
 
@@ -78,7 +72,7 @@ def rows(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
         yield lambda change=change: _row(lab, change)
 
 
-def _row(lab: Lab, change: Change) -> dict[str, Any]:
+def _row(lab: Lab, change: PartitionChange) -> dict[str, Any]:
     found: dict[str, Any] = {"what": change.what}
     for name, recall in zip(("low", "high"), RECALLS, strict=True):
         run = _run(lab, change, recall)
@@ -88,7 +82,7 @@ def _row(lab: Lab, change: Change) -> dict[str, Any]:
     return found | {"growth": found["latency_mean_us_high"] / found["latency_mean_us_low"]}
 
 
-def _run(lab: Lab, change: Change, recall: float) -> Run:
+def _run(lab: Lab, change: PartitionChange, recall: float) -> Run:
     common = {"measured_queries": lab.level.work_queries, "dataset__split_seed": lab.level.seeds[0]}
     common |= {"cluster__memory_budget_gb": change.memory * scaled_budget_gb(lab, SET)}
     settings = {**common, **change.settings}
@@ -97,10 +91,7 @@ def _run(lab: Lab, change: Change, recall: float) -> Run:
         routed = lab.matched("d_hnsw", SET, recall, key="system.routed", least=1, most=64, **finding)
     else:
         routed = partitioned(lab, SET, recall)[0].parameters["system.routed"]
-    if change.constants:
-        profile = with_values(base_profile(lab.hardware), change.constants)
-        settings["hardware"] = str(write(profile, lab.out / "profiles"))
-    return lab.runs("d_hnsw", SET, system__routed=routed, **settings).runs[0]
+    return lab.runs("d_hnsw", SET, system__routed=routed, **settings, **change.hardware(lab)).runs[0]
 
 
 def partition_share(run: Run) -> float:
