@@ -61,17 +61,24 @@ def _add_lab(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
     add_data_dir(parser)
     parser.add_argument("--hardware", metavar="PROFILE", help="in place of the profile of the experiment files")
+    parser.add_argument("--scale-set", metavar="NAME", help="data set of the scale study (default: the largest here)")
 
 
 def _lab(options: argparse.Namespace, *, may_run: bool = True) -> "Lab":
     from riftsim.experiments.runner import require_writable
     from riftsim.reproduction.lab import DEFAULT_OUT, Lab
     from riftsim.reproduction.levels import LEVELS
+    from riftsim.workload.locate import find_spec
+    from riftsim.workload.spec import read_spec
 
     out = options.out or DEFAULT_OUT
     require_writable(out)
+    level = LEVELS[options.level]
+    if options.scale_set:
+        read_spec(find_spec(options.scale_set, options.data_dir))
+        level = level.scaled_on(options.scale_set)
     return Lab(
-        LEVELS[options.level],
+        level,
         out,
         data_dir=options.data_dir,
         jobs=options.jobs,

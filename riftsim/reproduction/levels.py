@@ -1,6 +1,6 @@
 """How much is run: data sets, queries and seeds of the smoke, quick and full reproduction."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 SETS = ("SIFT", "DEEP", "SPACEV")
@@ -24,7 +24,7 @@ class Level:
     arrivals : int
         Per phase of a burst.
     base_sizes : tuple of int
-        Vectors of the SIFT set in the scale study; sizes that the data does not have are left out.
+        Vectors in the scale study; sizes that its set does not have are left out.
     system_sizes : tuple of int
         Of them, those at which other systems are run, which take a hundred times as long.
     perturbations : tuple of float
@@ -46,7 +46,11 @@ class Level:
     burst_share: float = 0.84
     """Rate of a burst over the throughput of a closed loop of 22: 16.9 over 20.1 KQPS (C07, P15)."""
     scale_sets: tuple[dict[str, Any], ...] = field(default=())
-    """Sets of the scale study, the largest first; the first that is there is taken for each size."""
+    """Sets of the scale study, the largest first; all sizes are taken from the first that is there."""
+
+    def scaled_on(self, name: str) -> "Level":
+        """Return this level with the scale study on one set, which has to be there."""
+        return replace(self, scale_sets=({"dataset.name": name},))
 
 
 _SMALL = {"dataset.name": "sift-photos-10k", "dataset.n": 2000, "dataset.queries": 100}
@@ -99,8 +103,8 @@ FULL = Level(
     work_queries=1000,
     seeds=(0, 1, 2, 3, 4),
     arrivals=3000,
-    base_sizes=(10_000, 20_000, 40_000, 70_000, 100_000, 300_000, 1_000_000),
-    system_sizes=(10_000, 40_000, 100_000, 300_000, 1_000_000),
+    base_sizes=(10_000, 20_000, 40_000, 70_000, 100_000, 300_000, 1_000_000, 5_000_000, 10_000_000),
+    system_sizes=(10_000, 40_000, 100_000, 300_000, 1_000_000, 5_000_000, 10_000_000),
     perturbations=(0.25, 0.5, 2.0, 4.0),
     samples=32,
     scale_sets=_SIFT_SIZES,

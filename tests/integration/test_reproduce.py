@@ -11,6 +11,7 @@ import pytest
 
 from riftsim.cli import main
 from riftsim.errors import ConfigError
+from riftsim.reproduction import scale
 from riftsim.reproduction.claims import load_claims
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.levels import LEVELS, SMOKE
@@ -96,6 +97,16 @@ def test_a_set_that_a_level_leaves_out_is_not_run(tmp_path):
     with pytest.raises(NotMeasured, match="does not run DEEP"):
         Lab(SMOKE, tmp_path).of_set("DEEP")
     assert set(LEVELS) == {"smoke", "quick", "full"}
+
+
+def test_the_scale_study_takes_the_set_that_is_asked_for(tmp_path, capsys):
+    lab = Lab(SMOKE.scaled_on("synthetic-1m"), tmp_path)
+    assert scale.data_of(lab).startswith("synthetic-1m, 1,000, 1,500, 2,000, 3,000 vectors")
+    assert {run.parameters["dataset.name"] for run in lab.used.values()} == {"synthetic-1m"}
+    assert main(["reproduce", "--smoke", "P01", "--scale-set", "synthetik-1m", "--out", str(tmp_path / "none")]) == 2
+    error = capsys.readouterr().err
+    assert "'synthetik-1m' is not known (did you mean 'synthetic-1m'?)" in error
+    assert not list((tmp_path / "none").glob("**/*"))
 
 
 _KILLED = """
