@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from riftsim.errors import IndexFileError
+from riftsim.errors import FULL, IndexFileError
+from riftsim.files import room_for, write_npy
 from riftsim.kernels._jit import cache_root
 from riftsim.units import GIB
 
@@ -119,7 +120,7 @@ class ArtifactStore:
                 shutil.rmtree(abandoned, ignore_errors=True)
             partial = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
             try:
-                entries = {name: _write_array(partial, name, array) for name, array in artifact.arrays.items()}
+                entries = {name: _write_array(partial, folder, name, array) for name, array in artifact.arrays.items()}
                 manifest = {
                     "format": FORMAT,
                     "kind": kind,
@@ -161,8 +162,11 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{path}: cannot write to the cache ({error.strerror}); set RIFTSIM_CACHE_DIR to a writable folder"
-        raise IndexFileError(message) from error
+        is_full = error.errno in FULL
+        where, wanted = (error.filename or path, "with room") if is_full else (path, "that can be written")
+        raise IndexFileError(
+            f"{where}: cannot write to the cache ({error.strerror}); set RIFTSIM_CACHE_DIR to a folder {wanted}"
+        ) from error
 
 
 def _sync(file) -> None:
@@ -170,13 +174,13 @@ def _sync(file) -> None:
     os.fsync(file.fileno())
 
 
-def _write_array(folder: Path, name: str, array: np.ndarray) -> dict[str, Any]:
+def _write_array(partial: Path, folder: Path, name: str, array: np.ndarray) -> dict[str, Any]:
     if not _NAME.fullmatch(name):
         raise ValueError(f"array name {name!r} must be lower-case letters, digits, '_' and '-'")
-    path = folder / f"{name}.npy"
+    path = partial / f"{name}.npy"
     array = np.ascontiguousarray(array) if array.ndim else array
-    with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+    with room_for(folder / path.name, array.nbytes), path.open("wb") as file:
+        write_npy(file, array)
         _sync(file)
     return {
         "sha256": _checksum(path),

@@ -10,7 +10,8 @@ import errno
 import os
 from collections.abc import Iterable
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says of a drive that is full, or of a quota that is used up."""
 
 
 class RiftsimError(Exception):
@@ -70,7 +71,7 @@ def message_of(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory: {error}".rstrip(": ")
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and error.errno in FULL:
         where = _place(error) or "the cache (RIFTSIM_CACHE_DIR), the results folder or the output"
         return f"{where}: {error.strerror}; expected room for graphs, codes, compiled kernels and results"
     if isinstance(error, OSError) and _place(error):

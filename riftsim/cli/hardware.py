@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from riftsim.cli.experiment import add_data_dir, add_json, print_figures
 from riftsim.cli.terminal import Column, number, print_json, print_table
+from riftsim.errors import ConfigError
 
 if TYPE_CHECKING:
     from riftsim.experiments.live_comparison import LiveComparison
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("results/hardware.yaml")
 COMPARISON_OUT = Path("results/compare-live")
+_OF_READS = ("memnode", "samples", "nic_shares_core")
+_DO_NOTHING_WITH = {"perftest": _OF_READS, "ssd": (*_OF_READS, "base", "no_cpu", "codes_mib")}
+"""Options of calibrate that measure or choose nothing where the other is given."""
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -67,7 +71,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--out", metavar="FILE", type=Path, default=DEFAULT_OUT, help="the profile (default: %(default)s)"
     )
     add_json(calibrate)
-    calibrate.set_defaults(command=_calibrate)
+    calibrate.set_defaults(command=lambda options: _calibrate(options, calibrate.get_default))
 
     compare = commands.add_parser(
         "compare-live", help="simulate the queries of live runs, and compare latency, reads, bytes and waiting"
@@ -83,9 +87,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     compare.set_defaults(command=_compare_live)
 
 
-def _calibrate(options: argparse.Namespace) -> int:
+def _calibrate(options: argparse.Namespace, default_of: Callable[[str], object]) -> int:
     from riftsim.experiments.runner import require_writable_file
 
+    _refuse_what_does_nothing(options, default_of)
     require_writable_file(options.out)
     if options.ssd:
         from riftsim.cli.drive import calibrate_drive
@@ -122,6 +127,18 @@ def _calibrate(options: argparse.Namespace) -> int:
     print_table(columns, rows, title=file.name)
     print(f"profile: {options.out}   (riftsim profile show {options.out}; hardware: {options.out})")
     return 0
+
+
+def _refuse_what_does_nothing(options: argparse.Namespace, default_of: Callable[[str], object]) -> None:
+    """Refuse options of what is not measured: none would be taken note of."""
+    for source, others in _DO_NOTHING_WITH.items():
+        if not getattr(options, source):
+            continue
+        for name in others:
+            found, flag = getattr(options, name), name.replace("_", "-")
+            if found != default_of(name):
+                value = "it" if found is True else found
+                raise ConfigError(f"--{flag}: found {value}, expected none with --{source}, where it does nothing")
 
 
 def _perftest(options: argparse.Namespace) -> tuple[str, Callable[["ProfileFile"], "ProfileFile"]]:

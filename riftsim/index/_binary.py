@@ -88,7 +88,7 @@ def read_matrix(path: str | os.PathLike, dtype, columns: int | None = None) -> n
 def write_matrix(handle, matrix: np.ndarray) -> None:
     """Write a "bin" matrix to a binary file handle."""
     handle.write(np.array(matrix.shape, "<u4").tobytes())
-    np.ascontiguousarray(matrix).tofile(handle)
+    handle.write(np.ascontiguousarray(matrix).data)
 
 
 def _describe(accepted) -> str:

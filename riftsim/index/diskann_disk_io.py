@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from riftsim.errors import IndexFileError
-from riftsim.files import atomic_write
+from riftsim.files import atomic_write, room_for
 from riftsim.index._binary import BinaryFile, read_matrix
 from riftsim.index.diskann_io import DTYPES, read_metadata
 from riftsim.index.graph import Graph, validate
@@ -173,12 +173,12 @@ def write_disk_index(path: str | os.PathLike, graph: Graph, vectors: np.ndarray)
     per_sector, together, span = layout.per_sector, max(1, layout.per_sector), layout.span_bytes
     step = max(1, _CHUNK_ROWS // together) * together
     size = layout.file_bytes(n)
-    with atomic_write(path) as partial, partial.open("wb") as handle:
+    with room_for(path, size), atomic_write(path) as partial, partial.open("wb") as handle:
         sector = np.zeros(SECTOR_BYTES, np.uint8)
         sector[:8] = np.array([_FIELDS, 1], "<u4").view(np.uint8)
         fields = np.array([n, d, graph.start, record_bytes, per_sector, 0, 0, 0, size], "<u8").view(np.uint8)
         sector[8 : 8 + len(fields)] = fields
-        sector.tofile(handle)
+        handle.write(sector.data)
         for first in range(0, n, step):
             stop = min(first + step, n)
             records = np.zeros((-(-(stop - first) // together) * together, record_bytes), np.uint8)
@@ -189,4 +189,4 @@ def write_disk_index(path: str | os.PathLike, graph: Graph, vectors: np.ndarray)
             part[:, first_list + 4 :] = lists.view(np.uint8)
             sectors = np.zeros((len(records) // together, span), np.uint8)
             sectors[:, : together * record_bytes] = records.reshape(len(sectors), -1)
-            sectors.tofile(handle)
+            handle.write(sectors.data)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from riftsim.errors import IndexFileError
-from riftsim.files import atomic_write
+from riftsim.files import atomic_write, room_for
 from riftsim.index._binary import BinaryFile, read_matrix, write_matrix
 from riftsim.index.graph import Graph, validate
 from riftsim.index.imported import ImportedIndex
@@ -197,7 +197,8 @@ def write_memory_index(
             f"expected one of {', '.join(METRICS)}, fewer than {graph.n} frozen rows and no or {graph.n} tags"
         )
     size = _HEADER_BYTES + 4 * (graph.n + int(graph.degrees.sum(dtype=np.int64)))
-    with atomic_write(_beside(path, ".data")) as partial, partial.open("wb") as handle:
+    data = _beside(path, ".data")
+    with room_for(data, vectors.nbytes), atomic_write(data) as partial, partial.open("wb") as handle:
         write_matrix(handle, vectors)
     for suffix, column in ((".tags", tags), (".del", deleted)):
         _beside(path, suffix).unlink(missing_ok=True)  # of an index that was here before
@@ -205,14 +206,14 @@ def write_memory_index(
             with atomic_write(_beside(path, suffix)) as partial, partial.open("wb") as handle:
                 write_matrix(handle, np.asarray(column).astype("<u4")[:, None])
     write_metadata(path, vectors.dtype, metric, graph.n - frozen, vectors.shape[1])
-    with atomic_write(path) as partial, partial.open("wb") as handle:
+    with room_for(path, size), atomic_write(path) as partial, partial.open("wb") as handle:
         handle.write(np.array([size], "<u8").tobytes())
         handle.write(np.array([graph.degrees.max(), graph.start], "<u4").tobytes())
         handle.write(np.array([frozen], "<u8").tobytes())
         for first in range(0, graph.n, _CHUNK_ROWS):
             part = graph.degrees[first : first + _CHUNK_ROWS, None]
             records = np.concatenate([part, graph.neighbors[first : first + _CHUNK_ROWS]], axis=1)
-            records[np.arange(records.shape[1]) <= part].astype("<u4").tofile(handle)
+            handle.write(records[np.arange(records.shape[1]) <= part].astype("<u4").data)
 
 
 def _beside(path, suffix: str) -> Path:

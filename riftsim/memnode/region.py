@@ -1,12 +1,12 @@
 """What lies in the memory of the memory nodes: the records of an index, shard after shard."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from riftsim.errors import DataError
+from riftsim.files import map_scratch
 from riftsim.memnode.layout import NO_ID, RecordLayout
 from riftsim.memnode.shards import Placement
 
@@ -112,12 +112,7 @@ def build_region(
         raise DataError(f"records: row {row}: found degree {degrees[row]}, expected 0 to {width}")
     layout = RecordLayout(vectors.shape[1], vectors.dtype, width)
     size_bytes = n * layout.record_bytes
-    if scratch is None:
-        buffer = np.empty(size_bytes, np.uint8)
-    else:
-        scratch.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=scratch) as file:
-            buffer = np.asarray(np.memmap(file, np.uint8, "w+", shape=(size_bytes,)))
+    buffer = np.empty(size_bytes, np.uint8) if scratch is None else map_scratch(scratch, np.uint8, (size_bytes,))
     _fill(buffer, layout, placement, vectors, neighbors, degrees)
     return Region(buffer, layout, placement)
 

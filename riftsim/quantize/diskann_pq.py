@@ -121,7 +121,7 @@ def write_codes(codes: np.ndarray, path: str | os.PathLike) -> None:
     """Write codes, uint8 (n, code_bytes), as DiskANN reads them."""
     with atomic_write(path) as partial, partial.open("wb") as file:
         file.write(np.array(codes.shape, "<u4").tobytes())
-        np.ascontiguousarray(codes, np.uint8).tofile(file)
+        file.write(np.ascontiguousarray(codes, np.uint8).data)
 
 
 def _read(path: Path) -> bytes:

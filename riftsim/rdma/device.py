@@ -36,6 +36,22 @@ class DeviceChoice:
 ANY_DEVICE = DeviceChoice()
 
 
+def name_of(choice: DeviceChoice) -> str:
+    """Return the name of the chosen device.
+
+    Raises
+    ------
+    TransportError
+        This machine has none of that name, or none at all, or no library to reach it.
+    """
+    names = verbs.device_names()
+    name = choice.name or (names[0] if names else "")
+    if name not in names:
+        found = ", ".join(names) or "none (a NIC, or SoftRoCE: scripts/setup_rxe.sh)"
+        raise TransportError(f"RDMA device: found {found}; expected {choice.name or 'one'}")
+    return name
+
+
 class Device:
     """An opened device; closing it closes everything that was made with it, in the right order.
 
@@ -51,11 +67,7 @@ class Device:
     """
 
     def __init__(self, choice: DeviceChoice):
-        names = verbs.device_names()
-        self.name = choice.name or (names[0] if names else "")
-        if self.name not in names:
-            found = ", ".join(names) or "none (a NIC, or SoftRoCE: scripts/setup_rxe.sh)"
-            raise TransportError(f"RDMA device: found {found}; expected {choice.name or 'one'}")
+        self.name = name_of(choice)
         self.enums = verbs.Enums()
         self.port = choice.port
         with ExitStack() as made:

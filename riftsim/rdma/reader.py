@@ -17,7 +17,7 @@ import numpy as np
 from riftsim.errors import TransportError
 from riftsim.rdma import bootstrap, queue_pairs, verbs
 from riftsim.rdma.bootstrap import Descriptor, Peer
-from riftsim.rdma.device import ANY_DEVICE, Device, DeviceChoice
+from riftsim.rdma.device import ANY_DEVICE, Device, DeviceChoice, name_of
 from riftsim.rdma.queue_pairs import PATIENT, Retries
 from riftsim.transport.port import Completion, QueuePairInfo, Read
 
@@ -79,6 +79,7 @@ class VerbsPort:
         self.slot_bytes = slot_bytes
         self.queue_pairs: list[QueuePairInfo] = []
         self._closing = ExitStack()
+        name_of(settings.device)  # what this machine lacks is said before what others do not answer
         with self._closing:
             met = [self._meet(address, settings) for address in addresses]
             parts = accept([descriptor for _, descriptor in met])

@@ -6,13 +6,13 @@ so look m-dimensional, and patches of different clusters cross at random angles.
 each from its own stream: any part can be made alone, and the first rows do not depend on how many follow.
 """
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from riftsim.errors import ConfigError
+from riftsim.files import map_scratch
 from riftsim.rng import stream
 from riftsim.workload.spec import SyntheticSpec
 
@@ -94,12 +94,7 @@ def synthetic_array(
     ndarray, shape (rows, dimension)
         Vectors.
     """
-    if scratch is None:
-        out = np.empty((rows, dimension), dtype)
-    else:
-        scratch.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=scratch) as file:
-            out = np.memmap(file, dtype=dtype, mode="w+", shape=(rows, dimension)).view(np.ndarray)
+    out = np.empty((rows, dimension), dtype) if scratch is None else map_scratch(scratch, dtype, (rows, dimension))
     first = 0
     for block in synthetic_blocks(spec, dimension, dtype, rows, role):
         out[first : first + len(block)] = block

@@ -7,6 +7,7 @@ import pytest
 from riftsim.errors import TransportError
 from riftsim.rdma import verbs
 from riftsim.rdma.device import Device, DeviceChoice
+from riftsim.rdma.reader import ReaderSettings, VerbsPort
 
 IB, ROCE_V1, ROCE_V2 = 0, 1, 2
 LINK_LOCAL, IPV4 = "fe80::5054:ff:fe00:1", "::ffff:10.77.0.1"
@@ -97,3 +98,9 @@ def test_limits_and_mtu_are_the_device_s(opened):
 def test_what_cannot_be_used_is_refused_with_what_was_found(opened, table, choice, context, complaint):
     with pytest.raises(TransportError, match=complaint):
         opened(table, choice, **context)
+
+
+def test_a_missing_device_is_named_before_a_memory_node_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr(verbs, "device_names", list)
+    with pytest.raises(TransportError, match=r"RDMA device: found none .*setup_rxe\.sh"):
+        VerbsPort(["127.0.0.1:1"], list, 4, 64, ReaderSettings())

@@ -73,3 +73,17 @@ def test_the_command_writes_a_profile_that_others_take(tmp_path, capsys):
     assert "device.media_ns" in shown
     assert load_ssd_profile(out).name == "mine"
     assert set(tmp_path.iterdir()) == {path, out}
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (["--ssd", "file", "--samples", "5"], "--samples: found 5, expected none with --ssd"),
+        (["--ssd", "file", "--no-cpu"], "--no-cpu: found it, expected none with --ssd"),
+        (["--ssd", "file", "--base", "cxl-like"], "--base: found cxl-like, expected none with --ssd"),
+        (["--perftest", "file", "--memnode", "there:1"], "--memnode: found there:1, expected none with --perftest"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(what, message, tmp_path, capsys):
+    assert main(["calibrate", *what, "--out", str(tmp_path / "mine.yaml")]) == 2
+    assert message in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from riftsim.errors import DataError
-from riftsim.files import atomic_write
+from riftsim.files import atomic_write, room_for, write_npy
 from riftsim.workload.formats import annbench, matrix, texmex
 from riftsim.workload.formats.checks import check_finite, file_size, fitting_formats, row_chunks
 
@@ -266,8 +266,8 @@ def write_vectors(path: str | os.PathLike, array: np.ndarray) -> None:
     stored = format_of(path, array.dtype)
     if stored.family == "npy":
         check_finite(array, path)
-        with atomic_write(path) as partial, partial.open("wb") as file:
-            np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+        with room_for(path, array.nbytes), atomic_write(path) as partial, partial.open("wb") as file:
+            write_npy(file, np.ascontiguousarray(array))
         return
     with vector_writer(path, array.shape[1], stored.dtype) as writer:
         for _, chunk in row_chunks(array):
