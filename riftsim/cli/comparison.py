@@ -1,6 +1,7 @@
 """The command compare: two runs query by query, and where they part."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,7 @@ def _latency_differences(pairs: "pd.DataFrame") -> dict[str, float]:
 
 def _parting(run: "Run", reference: "Run", pairs: "pd.DataFrame", options: argparse.Namespace) -> dict[str, Any]:
     """Repeat both runs with one query traced, and say where they part."""
+    from riftsim.experiments.progress import reporter_for
     from riftsim.experiments.retrace import chosen_query, traced
     from riftsim.results.divergence import first_difference
 
@@ -125,7 +127,7 @@ def _parting(run: "Run", reference: "Run", pairs: "pd.DataFrame", options: argpa
         query = int(run.queries["query"].iloc[chosen_query(run, options.query)])
     rows = [int((each.queries["query"] == query).to_numpy().argmax()) for each in (run, reference)]
     one, other = (
-        traced(each, [row], data_dir=options.data_dir).trace.of(row)
+        traced(each, [row], data_dir=options.data_dir, reporter=reporter_for(sys.stderr)).trace.of(row)
         for each, row in zip((run, reference), rows, strict=True)
     )
     found = first_difference(one, other)

@@ -10,6 +10,8 @@ from riftsim.cli.experiment import add_data_dir, add_json, count, positive, prin
 from riftsim.cli.terminal import Column, number, print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from riftsim.results.store import Run
@@ -72,8 +74,15 @@ def _run_of(options: argparse.Namespace) -> "Run":
     return run_of(options.source, options.set, data_dir=options.data_dir, reporter=reporter_for(sys.stderr))
 
 
+def _traced(run: "Run", rows: "Sequence[int]", options: argparse.Namespace) -> "Run":
+    from riftsim.experiments.progress import reporter_for
+    from riftsim.experiments.retrace import traced
+
+    return traced(run, rows, data_dir=options.data_dir, reporter=reporter_for(sys.stderr))
+
+
 def _trace(options: argparse.Namespace) -> int:
-    from riftsim.experiments.retrace import chosen_query, traced
+    from riftsim.experiments.retrace import chosen_query
     from riftsim.plotting.output import write_figure
     from riftsim.plotting.timeline import draw_timeline
     from riftsim.results.chrome_trace import write_chrome_trace
@@ -81,7 +90,7 @@ def _trace(options: argparse.Namespace) -> int:
 
     run = _run_of(options)
     row = chosen_query(run, options.query, options.slowest)
-    again = traced(run, [row], data_dir=options.data_dir)
+    again = _traced(run, [row], options)
     one = again.trace.of(row)
     facts = run.queries.iloc[row]
     about = {"experiment": run.experiment, "run": run.name, "row": row, "evaluated query": int(facts["query"])}
@@ -98,7 +107,7 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _critical_path(options: argparse.Namespace) -> int:
-    from riftsim.experiments.retrace import chosen_query, traced
+    from riftsim.experiments.retrace import chosen_query
     from riftsim.plotting.critical_path import draw_critical_path
     from riftsim.plotting.output import write_figure
     from riftsim.results.critical_path import summary
@@ -111,7 +120,7 @@ def _critical_path(options: argparse.Namespace) -> int:
         rows = range(min(options.queries, len(run.queries)))
         name = f"mean of {len(rows)} queries"
     chosen_query(run, rows[-1])
-    again = traced(run, rows, data_dir=options.data_dir)
+    again = _traced(run, rows, options)
     table = summary(again.trace)
     if options.rerun:
         table = _with_reruns(run, table, list(rows), options.data_dir)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from riftsim.config.sweep import Experiment, Point, Settings, load_experiment
 from riftsim.errors import ConfigError, ResultsError
-from riftsim.experiments.point import PointTask, execute
-from riftsim.experiments.runner import DEFAULT_OUT, Reporter, run_experiment
+from riftsim.experiments.point import Outcome, PointTask, execute
+from riftsim.experiments.runner import DEFAULT_OUT, Reporter, Silent, run_experiment
 from riftsim.results.recorder import CONFIG_FILE
 from riftsim.results.store import Run, find_run, open_run
 
@@ -73,7 +73,14 @@ def chosen_query(run: Run, query: int | None = None, slowest: bool = False) -> i
     return latency_ps.index(max(latency_ps) if slowest else statistics.median_low(latency_ps))
 
 
-def traced(run: Run, rows: Sequence[int], *, out: Path = DEFAULT_TRACES, data_dir: Path | None = None) -> Run:
+def traced(
+    run: Run,
+    rows: Sequence[int],
+    *,
+    out: Path = DEFAULT_TRACES,
+    data_dir: Path | None = None,
+    reporter: Reporter | None = None,
+) -> Run:
     """Repeat a run with some of its queries traced, unless that was done before.
 
     Parameters
@@ -83,6 +90,8 @@ def traced(run: Run, rows: Sequence[int], *, out: Path = DEFAULT_TRACES, data_di
         Rows of its queries; all between the first and the last are traced.
     out : path
         Folder of traced runs.
+    reporter : Reporter, optional
+        Is told when the repetition begins and ends.
 
     Returns
     -------
@@ -98,12 +107,25 @@ def traced(run: Run, rows: Sequence[int], *, out: Path = DEFAULT_TRACES, data_di
     point = _only_point(load_experiment(run.path / CONFIG_FILE, {"driver.trace": trace}))
     again = find_run(out, run.experiment, point.hash)
     if again is None:
-        outcome = execute(PointTask(run.experiment, replace(point, slug=run.manifest["slug"]), out, data_dir))
+        task = PointTask(run.experiment, replace(point, slug=run.manifest["slug"]), out, data_dir)
+        outcome = _repeated(task, trace["queries"], reporter or Silent())
         if outcome.error:
             raise ResultsError(f"{run.path}: the repetition with a trace failed: {outcome.details or outcome.error}")
         again = open_run(outcome.path)
     _require_same_times(run, again)
     return again
+
+
+def _repeated(task: PointTask, queries: int, reporter: Reporter) -> Outcome:
+    reporter.begin(1, 0)
+    try:
+        what = "one query" if queries == 1 else f"{queries} queries"
+        reporter.stage(f"repeating {task.experiment}/{task.point.slug} with {what} traced")
+        outcome = execute(task)
+        reporter.finished(outcome)
+    finally:
+        reporter.end()
+    return outcome
 
 
 def _only_point(experiment: Experiment) -> Point:

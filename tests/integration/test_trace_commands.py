@@ -30,7 +30,10 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 def test_a_recorded_query_is_traced(recorded, capsys, tmp_path):
     assert main(["trace", str(recorded.path), "--slowest"]) == 0
-    out = capsys.readouterr().out
+    out, told = capsys.readouterr()
+    lines = told.splitlines()
+    assert lines[1] == f"repeating quickstart/{recorded.manifest['slug']} with one query traced"
+    assert lines[2].startswith(f"[1/1] {recorded.manifest['slug']}: ")
     row = chosen_query(recorded, slowest=True)
     latency_ps = (recorded.queries["end_ps"] - recorded.queries["arrival_ps"]).to_numpy()
     assert row == latency_ps.argmax()
