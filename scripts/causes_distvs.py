@@ -10,7 +10,6 @@ from pages import table
 
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.measuring import metric
-from riftsim.reproduction.sections.other_systems import memory_busy
 
 SET = "SIFT"
 EXPERIMENT = "table1_distvs"
@@ -66,7 +65,7 @@ def _row(lab: Lab, change: DistVsChange) -> dict[str, Any]:
     for name in POINTS:
         own = {**settings, **_threads(name), "search__L": L}
         runs = list(lab.runs(EXPERIMENT, SET, measured_queries=change.queries[1], **own))
-        found |= {f"qps_{name}": metric(runs, "qps").value, f"busy_{name}": memory_busy(runs[0])}
+        found |= {f"qps_{name}": metric(runs, "qps").value, f"busy_{name}": metric(runs, "memory_utilisation").value}
         found |= {f"latency_us_{name}": metric(runs, "latency_mean_us").value}
     return found | {f"gain_{name}": found[f"qps_{name}"] / found["qps_base"] for name in ("compute", "memory")}
 

@@ -17,6 +17,7 @@ from riftsim.config.machines import ClosedLoad
 from riftsim.config.schema import ExperimentConfig
 from riftsim.config.systems import Calibrated
 from riftsim.errors import ConfigError
+from riftsim.index.orderings import stored_packs
 from riftsim.index.partitions import stored_partitions
 from riftsim.kernels.codes import fill_table
 from riftsim.kernels.traversal import RemoteIndex
@@ -26,6 +27,7 @@ from riftsim.memnode.store import stored_region
 from riftsim.quantize.codec import METRIC_CODES
 from riftsim.systems import (
     async_vamana,
+    co_packed,
     cxl_ann,
     d_hnsw,
     diskann,
@@ -48,6 +50,7 @@ _SYSTEMS: dict[str, SystemBuilder] = {
     "diskann": diskann.build,
     "pipeann": pipeann.build,
     "one_hop_delay": one_hop_delay.build,
+    "co_packed": co_packed.build,
     "cxl_ann": cxl_ann.build,
     "distvs": distvs.build,
     "d_hnsw": d_hnsw.build,
@@ -136,6 +139,7 @@ def search_context(
         true_ids=index.rows_of(dataset.truth.ids[:, : config.search.k]),
         memory_budget_bytes=round(config.cluster.memory_budget_gb * 1e9),
         partitions=partial(stored_partitions, dataset.base, metric, fingerprint=dataset.fingerprint, store=store),
+        packs=partial(stored_packs, index.graph, fingerprint=index.facts["index"]["fingerprint"], store=store),
     )
     return context
 

@@ -90,6 +90,7 @@ class PlotConfig(Block, kw_only=True, frozen=True):
     kind: Literal[
         "recall-latency", "recall-qps", "breakdown", "latency-cdf", "verification", "admission", "hidden-updates",
         "policies", "time-series", "sensitivity", "scaling", "read-size", "evaluation-share", "concurrency",
+        "visit-hit-rate", "thread-split", "recall-price",
     ]  # fmt: skip
     """What the figure shows."""
     title: str | None = None
@@ -97,6 +98,8 @@ class PlotConfig(Block, kw_only=True, frozen=True):
     series: dict[str, dict[str, Any]] = {}
     """Names of series in their order; each with the dotted keys and values that its runs have. Runs that fit none are
     left out. By default every system and every swept setting is a series."""
+    published: dict[str, list[float]] = {}
+    """Numbers of a publication to draw beside ours; ``docs/figures.md`` says what which kind takes."""
 
 
 class ExperimentConfig(Block, kw_only=True, frozen=True):

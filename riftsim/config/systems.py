@@ -204,6 +204,18 @@ class OneHopDelayConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag=
     """Whether a round in which all that could be expanded is held back counts against the budget."""
 
 
+class CoPackedConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="co_packed"):
+    """Counts which nodes that an ordering packs together a query visits (figure 2a); for the driver ``local``."""
+
+    ordering: Literal["random", "data", "fennel", "fennel-without-price", "starling", "label-propagation"] = (
+        "label-propagation"
+    )
+    """What lays nodes together: nothing, the order of the data, Fennel's stream (with its price per node of a pack or
+    by neighbours alone), Starling's block shuffling, or size-constrained label propagation."""
+    pack: Annotated[int, Meta(ge=2)] = 4
+    """Most nodes of a pack."""
+
+
 class CxlAnnConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="cxl_ann"):
     """CXL-ANNS (ATC'23), adapted to passive memory: one node at a time, the guess of the next one read ahead."""
 
@@ -256,6 +268,7 @@ SystemConfig = (
     | DiskAnnConfig
     | PipeAnnConfig
     | OneHopDelayConfig
+    | CoPackedConfig
     | CxlAnnConfig
     | DistVsConfig
     | DHnswConfig

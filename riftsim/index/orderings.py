@@ -4,14 +4,25 @@ A pack is what one coarser read would bring. The visit hit rate of an ordering (
 the share of the other nodes in the packs that a query touches which the query visits too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from riftsim.artifacts import Artifact, ArtifactStore
 from riftsim.index.graph import Graph
-from riftsim.kernels.partition import fill_packs, propagate_labels, shuffle_packs, stream_into_packs
+from riftsim.kernels.partition import (
+    count_both_ways,
+    fill_packs,
+    gather_both_ways,
+    propagate_labels,
+    shuffle_packs,
+    stream_into_packs,
+)
 from riftsim.rng import stream
 
+ALGORITHM = 1
+"""Version of the methods, part of the key of stored packs."""
 FENNEL_GAMMA = 1.5
 """Exponent of a pack's price (Tsourakakis et al., WSDM'14)."""
 STARLING_ITERATIONS = 16
@@ -25,13 +36,12 @@ def both_ways(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
     An edge that a graph has in both directions counts twice.
     """
-    n = len(graph.degrees)
-    sources = np.repeat(np.arange(n, dtype=np.int32), graph.degrees)
-    targets = graph.neighbors[np.arange(graph.neighbors.shape[1]) < graph.degrees[:, None]].astype(np.int32)
-    ends = np.concatenate([sources, targets])
-    order = np.argsort(ends, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n))]).astype(np.int64)
-    return starts, np.concatenate([targets, sources])[order]
+    counts = np.zeros(len(graph.degrees), np.int64)
+    count_both_ways(graph.neighbors, graph.degrees, counts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    others = np.empty(starts[-1], np.int32)
+    gather_both_ways(graph.neighbors, graph.degrees, starts[:-1].copy(), others)
+    return starts, others
 
 
 def fennel(starts: np.ndarray, others: np.ndarray, pack: int, seed: int = 0, price: float = 1.0) -> np.ndarray:
@@ -110,23 +120,64 @@ def in_order(n: int, pack: int, order: np.ndarray | None = None) -> np.ndarray:
     return part
 
 
-def visit_hits(part: np.ndarray, visited: Iterable[np.ndarray]) -> tuple[int, int]:
-    """Nodes that came with a visited one and were visited too, and all that came with one.
+_BY_EDGES: dict[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]] = {
+    "fennel": fennel,
+    "fennel-without-price": partial(fennel, price=0.0),
+    "starling": starling,
+    "label-propagation": label_propagation,
+}
+
+
+def packs_of(graph: Graph, ordering: str, pack: int) -> np.ndarray:
+    """Pack of each node by an ordering: int32 (n,).
+
+    Parameters
+    ----------
+    graph : Graph
+    ordering : str
+        ``random``, ``data`` (its own order), ``fennel``, ``fennel-without-price``, ``starling``,
+        ``label-propagation``.
+    pack : int
+        Most nodes of a pack.
+    """
+    n = len(graph.degrees)
+    if ordering == "data":
+        return in_order(n, pack)
+    if ordering == "random":
+        return in_order(n, pack, stream(0, "random packs").permutation(n))
+    return _BY_EDGES[ordering](*both_ways(graph), pack)
+
+
+def stored_packs(graph: Graph, *, ordering: str, pack: int, fingerprint: str, store: ArtifactStore) -> np.ndarray:
+    """Load the packs of an ordering from the cache, or make and keep them.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Content hash of the graph.
+    store : ArtifactStore
+    graph, ordering, pack
+        As for ``packs_of``.
+    """
+    recipe = {"algorithm": ALGORITHM, "index": fingerprint, "ordering": ordering, "pack": pack}
+    kept = store.get_or_make("packs", recipe, lambda: Artifact({"part": packs_of(graph, ordering, pack)}))
+    return kept.arrays["part"]
+
+
+def visit_hits(part: np.ndarray, sizes: np.ndarray, visited: np.ndarray) -> tuple[int, int]:
+    """Nodes that came with one that a query visits and are visited too, and all that came with one.
 
     Parameters
     ----------
     part : int32 (n,)
         Pack of each node.
-    visited : iterable of integers (visits,)
-        The nodes that each query visits, each once.
+    sizes : int64 (packs,)
+        Nodes of each pack.
+    visited : integers (visits,)
+        The nodes that the query visits, each once.
     """
-    sizes = np.bincount(part)
-    hits = came = 0
-    for nodes in visited:
-        packs, counts = np.unique(part[nodes], return_counts=True)
-        hits += int((counts - 1).sum())
-        came += int((sizes[packs] - 1).sum())
-    return hits, came
+    packs, counts = np.unique(part[visited], return_counts=True)
+    return int((counts - 1).sum()), int((sizes[packs] - 1).sum())
 
 
 def _edges_inside(starts: np.ndarray, others: np.ndarray, part: np.ndarray) -> int:

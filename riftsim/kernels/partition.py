@@ -42,6 +42,39 @@ def assign_nearest_first(pairs, near, capacity, sizes, part):
     return left
 
 
+@kernel
+def count_both_ways(neighbors, degrees, counts):
+    """Add to ``counts`` (int64 (n,)) the edges of each node of a graph in either direction."""
+    for node in range(degrees.shape[0]):
+        counts[node] += degrees[node]
+        for slot in range(degrees[node]):
+            counts[neighbors[node, slot]] += 1
+
+
+@kernel
+def gather_both_ways(neighbors, degrees, at, others):
+    """Write the neighbours of each node along edges in either direction, those that it points to first.
+
+    Parameters
+    ----------
+    neighbors, degrees : int32 (n, R), int32 (n,)
+        The graph.
+    at : int64 (n,)
+        Where each node's neighbours begin in ``others``; moved on to their ends.
+    others : int32 (edges,)
+        Written.
+    """
+    for node in range(degrees.shape[0]):
+        for slot in range(degrees[node]):
+            others[at[node]] = neighbors[node, slot]
+            at[node] += 1
+    for node in range(degrees.shape[0]):
+        for slot in range(degrees[node]):
+            other = neighbors[node, slot]
+            others[at[other]] = node
+            at[other] += 1
+
+
 @kernel(inline=True)
 def _tally(starts, others, node, part, votes, seen):
     """Count the parts of a node's placed neighbours in ``votes``; the parts met are in ``seen[:answer]``."""

@@ -17,17 +17,26 @@ from riftsim.plotting import (
     latency_cdf,
     policies,
     recall_latency,
+    recall_price,
     recall_qps,
     scaling,
     sensitivity,
     swept,
+    thread_split,
     time_series,
     verification,
+    visit_hits,
 )
-from riftsim.plotting.output import FORMATS, Drawing, write_figure
+from riftsim.plotting.output import FORMATS, Drawing, Published, write_figure
 from riftsim.plotting.series import Names
 from riftsim.results.store import RunSet
 
+BESIDE_PUBLISHED: dict[str, Callable[[RunSet, Names | None, Published | None], Drawing]] = {
+    "visit-hit-rate": visit_hits.draw,
+    "thread-split": thread_split.draw,
+    "recall-price": recall_price.draw,
+}
+"""Figures that can show the numbers of a publication beside ours."""
 KINDS: dict[str, Callable[[RunSet, Names | None], Drawing]] = {
     "recall-latency": recall_latency.draw,
     "recall-qps": recall_qps.draw,
@@ -43,6 +52,7 @@ KINDS: dict[str, Callable[[RunSet, Names | None], Drawing]] = {
     "read-size": swept.drawer("read-size", swept.READ_SIZE),
     "evaluation-share": swept.drawer("evaluation-share", swept.EVALUATION_SHARE),
     "concurrency": swept.drawer("concurrency", swept.CONCURRENCY),
+    **BESIDE_PUBLISHED,
 }
 DEFAULT_PLOTS = tuple(PlotConfig(kind=kind) for kind in ("recall-latency", "recall-qps", "breakdown", "latency-cdf"))
 """Figures that any runs have; the others need certain settings to be swept."""
@@ -91,7 +101,8 @@ def make_figures(
         if plot.series and len(runset) and not any(map(runset.where, plot.series.values())):
             continue
         name = plot.kind if used[plot.kind] == 1 else f"{plot.kind}-{used[plot.kind]}"
-        written += draw(plot.kind, runset, out_dir, title=plot.title, name=name, names=plot.series, formats=formats)
+        more = {"title": plot.title, "names": plot.series, "published": plot.published}
+        written += draw(plot.kind, runset, out_dir, name=name, formats=formats, **more)
     return written
 
 
@@ -102,6 +113,7 @@ def draw(
     title: str | None = None,
     name: str | None = None,
     names: Names | None = None,
+    published: Published | None = None,
     formats: Iterable[str] = FORMATS,
 ) -> list[Path]:
     """Draw one figure and write its files.
@@ -117,6 +129,8 @@ def draw(
         Of the files, without ending; the kind by default.
     names : mapping, optional
         Series with names, each with the dotted keys and values of its runs.
+    published : mapping, optional
+        Numbers of a publication, of a kind of ``BESIDE_PUBLISHED``.
     formats : iterable of str
         Of the picture, of ``FORMATS``.
 
@@ -132,4 +146,11 @@ def draw(
     """
     if kind not in KINDS:
         raise ConfigError(f"plots: no figure is called {kind!r}; kinds are {', '.join(KINDS)}")
-    return write_figure(KINDS[kind](runset, names or None), Path(out_dir) / (name or kind), title, formats)
+    if published and kind not in BESIDE_PUBLISHED:
+        kinds = ", ".join(BESIDE_PUBLISHED)
+        raise ConfigError(f"plots: found published numbers for {kind!r}; kinds that show them are {kinds}")
+    if published:
+        drawing = BESIDE_PUBLISHED[kind](runset, names or None, published)
+    else:
+        drawing = KINDS[kind](runset, names or None)
+    return write_figure(drawing, Path(out_dir) / (name or kind), title, formats)

@@ -8,7 +8,7 @@ import dataclasses
 import io
 import json
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,10 @@ from riftsim.results.store import Run
 
 _DPI = 300
 _METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None, "Producer": None}}
+
+
+Published = Mapping[str, Sequence[float]]
+"""Numbers of a publication to draw beside ours, as a kind of figure takes them (docs/figures.md)."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -156,6 +156,11 @@ def _worker_utilisation(facts: Facts) -> float:
     return sum(busy_ps) / (facts["network"]["span_ps"] * facts["workers"] * len(busy_ps))
 
 
+def _memory_utilisation(facts: Facts) -> float:
+    busy_ps, threads = (sum(each[key] for each in facts["memory_threads"]) for key in ("busy_ps", "threads"))
+    return busy_ps / (facts["network"]["span_ps"] * threads)
+
+
 def _state(name: str) -> Callable[[Facts], float]:
     return lambda facts: facts["states"][name]
 
@@ -369,6 +374,24 @@ _TABLE = [
         "lower",
         "E + A + D",
         columns("evaluation_ps", "gate_ps", "drain_ps", per=PS_PER_US),
+    ),
+    ratio(
+        "visit_hit_rate",
+        "h_v",
+        "Visit hit rate",
+        "higher",
+        "Σ nodes packed with a visited one and visited too / Σ nodes packed with a visited one",
+        columns("co_visited"),
+        columns("co_packed"),
+    ),
+    of_facts(
+        "memory_utilisation",
+        "η_m",
+        "1",
+        "Memory threads busy",
+        "-",
+        "busy time of the memory nodes' threads / (simulated time · threads)",
+        _memory_utilisation,
     ),
     of_rate("bandwidth_gbps", "β", "Gb/s", "Bandwidth", "-", "8 · X · B / 10⁹", lambda q: 8e-9 * _BYTES(q)),
     of_rate("requests_per_s", "λ", "1/s", "Requests per second", "-", "X · n_r", _reads),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from riftsim.kernels import query as q
+from riftsim.kernels.query import QueryState
 from riftsim.search.rounds import RoundSearch
 
 ENTRY_BYTES = 16
@@ -87,13 +88,17 @@ def hops_from(start: int, neighbors: np.ndarray, degrees: np.ndarray) -> np.ndar
     return hops
 
 
+def expanded(state: QueryState) -> np.ndarray:
+    """The nodes that a query has expanded so far: integers (expansions,), in no order."""
+    seen = state.node_ids >= 0
+    return state.node_ids[seen & (state.node_status & q.HAS_ADJACENCY != 0)]
+
+
 def visited(search: RoundSearch, queries: int) -> Iterator[np.ndarray]:
     """The nodes that each of a search's queries expands: integers (expansions,), in no order."""
     for query in range(queries):
         search.run(query)
-        state = search.state
-        seen = state.node_ids >= 0
-        yield state.node_ids[seen & (state.node_status & q.HAS_ADJACENCY != 0)]
+        yield expanded(search.state)
 
 
 def visits(search: RoundSearch, queries: int, n: int) -> np.ndarray:

@@ -49,6 +49,8 @@ class SystemContext:
         Compute-side memory; what is left of it may be a cache.
     partitions : callable or None
         ``partitions(partitions=, M=, ef_construction=, seed=) -> PartitionedIndex`` of the vectors.
+    packs : callable or None
+        ``packs(ordering=, pack=) -> int32 (n,)``: the pack of each node of the graph.
     """
 
     vectors: np.ndarray
@@ -67,6 +69,7 @@ class SystemContext:
     true_ids: np.ndarray | None = None
     memory_budget_bytes: int = 24_000_000_000
     partitions: Callable[..., PartitionedIndex] | None = None
+    packs: Callable[..., np.ndarray] | None = None
 
     def new_search(self, make: Callable[..., Search], **settings) -> Search:
         """Make a search over the run's index by its codes.

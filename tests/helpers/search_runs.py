@@ -17,6 +17,7 @@ from riftsim.rdma.profiles import load_profile
 from riftsim.search.messages import Answer
 from riftsim.systems import (
     async_vamana,
+    co_packed,
     cxl_ann,
     diskann,
     distvs,
@@ -34,6 +35,7 @@ BUILDERS = {
     "async": async_vamana.build,
     "riftann": riftann.build,
     "one_hop_delay": one_hop_delay.build,
+    "co_packed": co_packed.build,
     "cxl_ann": cxl_ann.build,
     "diskann": diskann.build,
     "pipeann": pipeann.build,

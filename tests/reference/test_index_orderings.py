@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search_runs import local_answers, system_of
 from search_worlds import graph_of, random_world
 
+from riftsim.artifacts import ArtifactStore
 from riftsim.index import orderings
 from riftsim.kernels.partition import fill_packs, propagate_labels, shuffle_packs, stream_into_packs
+from riftsim.storage.record_cache import visited
 
 
 def neighbors_of(graph):
@@ -136,7 +139,34 @@ def test_cliques_are_found(make):
 
 def test_hits_are_counted_once_per_pack_that_a_query_touches():
     part = np.array([0, 0, 0, 1, 1, 2], np.int32)
-    assert orderings.visit_hits(part, [np.array([0, 2, 3])]) == (1, 2 + 1)
-    assert orderings.visit_hits(part, [np.array([0, 1, 2]), np.array([5])]) == (2, 2)
+    sizes = np.bincount(part)
+    assert orderings.visit_hits(part, sizes, np.array([0, 2, 3])) == (1, 2 + 1)
+    assert orderings.visit_hits(part, sizes, np.array([0, 1, 2])) == (2, 2)
+    assert orderings.visit_hits(part, sizes, np.array([5])) == (0, 0)
     assert orderings.in_order(6, 4).tolist() == [0, 0, 0, 0, 1, 1]
     assert orderings.in_order(3, 2, np.array([2, 0, 1])).tolist() == [0, 1, 0]
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 30), pack=st.integers(2, 9))
+def test_a_system_counts_which_co_packed_nodes_its_search_visits(seed, pack):
+    world = random_world(seed, n=120)
+    part = orderings.packs_of(world.graph, "label-propagation", pack)
+    context = {"packs": lambda **asked: part}
+    system = system_of("co_packed", world, context=context, ordering="label-propagation", pack=pack)
+    counted = local_answers(system, len(world.queries))
+    plain = system_of("remote", world, beam_width=1, verification="expansion-only").new_program()
+    for answer, nodes in zip(counted.values(), visited(plain, len(counted)), strict=True):
+        mates = {other for node in nodes for other in np.flatnonzero(part == part[node]).tolist()}
+        touched = len(set(part[nodes].tolist()))
+        assert answer.counts["co_packed"] == len(mates) - touched
+        assert answer.counts["co_visited"] == len(nodes) - touched
+
+
+@pytest.mark.parametrize("ordering", ["random", "data", "fennel", "fennel-without-price", "starling"])
+def test_packs_are_made_once(tmp_path, ordering):
+    graph, store = random_world(4, n=60).graph, ArtifactStore(tmp_path)
+    made = orderings.stored_packs(graph, ordering=ordering, pack=4, fingerprint="f", store=store)
+    assert np.bincount(made).max() <= 4
+    kept = orderings.stored_packs(None, ordering=ordering, pack=4, fingerprint="f", store=store)
+    assert kept.tolist() == made.tolist() == orderings.packs_of(graph, ordering, 4).tolist()

@@ -1,11 +1,8 @@
 """The figures in the paper's forms: numbers with known answers, series by name, and nothing to draw."""
 
-import hashlib
-import json
-
 import numpy as np
 import pytest
-from matplotlib import rc_context
+from plotted_runs import MS, QUERIES, record, rendered
 
 from riftsim import plotting
 from riftsim.plotting import (
@@ -15,72 +12,11 @@ from riftsim.plotting import (
     scaling,
     sensitivity,
     series,
-    style,
     swept,
     time_series,
 )
 from riftsim.plotting import verification as verification_figure
-from riftsim.results.recorder import PointResult, write_run
 from riftsim.results.store import RunSet, load_runs
-
-QUERIES = 400
-MS = 1_000_000_000
-
-
-def record(
-    root,
-    *,
-    latency_us=100.0,
-    recall=0.95,
-    reads=40,
-    facts=None,
-    windows=None,
-    L=20,
-    seed=0,
-    cluster=None,
-    concurrency=22,
-    wait_us=10.0,
-    **system,
-):
-    """A made-up run of RiftANN with one latency and one recall for all queries."""
-    config = {
-        "name": "fake",
-        "seed": seed,
-        "search": {"k": 10, "L": L},
-        "system": {"kind": "riftann", **system},
-        "cluster": {"compute_nodes": 1, "memory_nodes": 1, "threads": 32, **(cluster or {})},
-        "load": {"kind": "closed", "concurrency": concurrency},
-    }
-    digest = hashlib.sha256(json.dumps(config).encode()).hexdigest()
-    arrival = np.arange(QUERIES) * (30 * MS // QUERIES) + 7 * MS
-    latency = np.broadcast_to(latency_us, QUERIES) * 1e6
-    columns = {
-        "query": np.arange(QUERIES),
-        "arrival_ps": arrival,
-        "end_ps": arrival + latency.astype(np.int64),
-        "recall": np.full(QUERIES, recall),
-        "reads_record": np.full(QUERIES, reads // 2),
-        "reads_vector": np.full(QUERIES, reads - reads // 2),
-        "expansions": np.full(QUERIES, 30),
-        "hidden_updates": np.full(QUERIES, 15),
-        "reads_adjacency": np.zeros(QUERIES, np.int64),
-        "chains": np.full(QUERIES, 20),
-        "wait_ps": np.full(QUERIES, int(wait_us * 1e6)),
-        "evaluation_ps": np.full(QUERIES, 60_000_000),
-        "gate_ps": np.full(QUERIES, 4_000_000),
-        "drain_ps": np.full(QUERIES, 1_000_000),
-    }
-    shape = (QUERIES, 10)
-    facts = {"driver": "sim", "qps": 22e6 / float(np.mean(latency_us)), **(facts or {})}
-    result = PointResult(columns, np.zeros(shape, np.int32), np.zeros(shape, np.float32), windows, facts)
-    return write_run(root, "fake", digest[:12], config, digest, result, {})
-
-
-def rendered(drawing):
-    with rc_context(style.RC):
-        figure = drawing.render()
-        figure.draw_without_rendering()
-    return figure
 
 
 def test_verification_orders_policies_and_marks_the_calibrated(tmp_path):

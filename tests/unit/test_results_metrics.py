@@ -41,6 +41,8 @@ def closed_loop(concurrency=4, latency_ps=250_000_000, rounds=50) -> pd.DataFram
             "hidden_updates": np.tile([10, 30], n // 2),
             "chains": np.full(n, 10),
             "bytes_read": np.full(n, 20480),
+            "co_packed": np.full(n, 80),
+            "co_visited": np.tile([8, 16], n // 2),
             "recall": np.tile([0.9, 1.0], n // 2),
             "recall_ties": np.ones(n),
         }
@@ -57,6 +59,7 @@ STATED = {
     },
     "worker_busy_ps": [300, 500],
     "workers": 4,
+    "memory_threads": [{"busy_ps": 1500, "threads": 2}, {"busy_ps": 900, "threads": 4}],
     "network": {"span_ps": 1000},
     "states": {"defer_ratio": 0.5, "window": 7.5, "allowance": 2.5, "busy_workers": 3.0},
 }
@@ -72,6 +75,7 @@ def test_stated_numbers():
         "backlog_early": 2.0,
         "backlog_late": (10 * 10 + 30 * 20 + 60 * 40) / 100,
         "worker_utilisation": 0.1,
+        "memory_utilisation": 0.4,
         "defer_ratio_mean": 0.5,
         "window_mean": 7.5,
         "allowance_mean": 2.5,
@@ -106,6 +110,7 @@ def test_known_answers():
         "exact_reads": 36,
         "gate_closed": 5,
         "hidden_updates": 0.5,
+        "visit_hit_rate": 0.15,
         "wait_share": 0.4,
         "idle_us": 0,
         "bandwidth_gbps": 16_000 * 20480 * 8 / 1e9,
