@@ -41,8 +41,6 @@ CLAIMS = (
     "O04", "O05", "O06", "O07", "O11", "O12", "O13", "O14", "O15", "O16", "O17", "O19",
     "B02", "B03", "B06", "B07", "B09", "B10", "B11", "B12", "M08", "M14",
 )  # fmt: skip
-CACHED_AT = ("SIFT", 0.90)
-"""Where CXL-ANNS is shown with its cache as well."""
 FIGURES = {"recall-latency": "fig08", "recall-qps": "fig09"}
 IN_FIGURES = {
     SYSTEM_NAMES[kind]: {"system.kind": kind, "dataset.split_seed": 0, "load.concurrency": IN_FLIGHT.get(kind, 32)}
@@ -65,8 +63,6 @@ def rows(
     for target in targets:
         for dataset in lab.sets():
             for name in systems:
-                if name == side_by_side.HOP_CACHE and (dataset, target) != CACHED_AT:
-                    continue
                 try:
                     found.append({"set": dataset, **measure(lab, dataset, name, target, splits)})
                 except NotMeasured as reason:
