@@ -37,6 +37,8 @@ class DistVsChange(Change):
     queries: tuple[int, int] = (200, 600)
 
 
+_ALL = {"system__intake": "all"}
+_WAY = "propagation, NIC pipelines"
 CHANGES = (
     DistVsChange("as in table 1: one query per thread"),
     DistVsChange(
@@ -44,7 +46,40 @@ CHANGES = (
     ),
     DistVsChange("codes of 64 bytes", {"codes__bytes": 64}),
     DistVsChange("messages cost four times as much", factors={"posting": 4, "polling": 4}),
-    DistVsChange("twenty times the propagation and NIC delay", factors={"propagation, NIC pipelines": 20}),
+    *(
+        DistVsChange(
+            f"{name} times the propagation and NIC delay{slowed}",
+            factors={_WAY: times},
+            constants={"cpu.per_thread_slowdown_permille": permille} if permille else {},
+        )
+        for name, times, permille, slowed in (
+            ("six", 6, 0, ""),
+            ("eight", 8, 0, ""),
+            ("ten", 10, 0, ""),
+            ("twelve", 12, 0, ""),
+            ("twenty", 20, 0, ""),
+            ("eight", 8, 29, ", threads slow each other, 2.9 % each"),
+            ("twelve", 12, 29, ", threads slow each other, 2.9 % each"),
+            ("eight", 8, 44, ", threads slow each other, 4.4 % each"),
+            ("twelve", 12, 44, ", threads slow each other, 4.4 % each"),
+        )
+    ),
+    DistVsChange("each thread of the memory node has connections of its own", {"system__connections": "dealt"}),
+    DistVsChange("a thread takes all calls that wait, for the price of one", _ALL),
+    *(
+        DistVsChange(
+            f"the same, and messages cost {name} times as much{slowed}",
+            _ALL,
+            factors=dict.fromkeys(("posting", "polling"), times),
+            constants={"cpu.per_thread_slowdown_permille": permille} if permille else {},
+        )
+        for name, times, permille, slowed in (
+            ("four", 4, 0, ""),
+            ("ten", 10, 0, ""),
+            ("twenty", 20, 0, ""),
+            ("ten", 10, 29, ", threads slow each other, 2.9 % each"),
+        )
+    ),
     DistVsChange("a beam of 16", {"system__beam_width": 16}),
     DistVsChange(
         "eight queries per thread", {"system__queries_per_thread": 8, "load__concurrency": 300}, queries=(600, 1200)

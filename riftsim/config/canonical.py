@@ -16,6 +16,11 @@ from riftsim.yaml_file import dump, read
 
 _PRESENTATION = ("name", "description", "sweep", "plots")
 _HASH_CHARACTERS = 16
+_LATER_KEYS: dict[str, dict[str, Any]] = {
+    "distvs": {"connections": "shared", "intake": "one"},
+    "d_hnsw": {"memory_bytes_per_vector": None},
+}
+"""Keys of systems that were added when there were results already, and what these were run with."""
 _LARGE_FILES = (("index", "path"), ("codes", "pivots"), ("codes", "codes"), ("driver", "log"))
 """Keys that name files too large to hash each time."""
 
@@ -49,6 +54,9 @@ def config_hash(config: ExperimentConfig) -> str:
         decisive["driver"].pop("trace", None)
     decisive["hardware"] = _without_other_codes(_file_identity(config.hardware, "hardware"), decisive["codes"])
     decisive["dataset"]["name"] = _file_identity(config.dataset.name, "datasets")
+    for key, before in _LATER_KEYS.get(decisive["system"]["kind"], {}).items():
+        if decisive["system"][key] == before:
+            decisive["system"].pop(key)
     if "drive" in decisive["system"]:
         decisive["system"]["drive"] = _file_identity(decisive["system"]["drive"], "storage")
     for block, key in _LARGE_FILES:

@@ -234,6 +234,10 @@ class DistVsConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="dist
     """Expansions per round: one call each."""
     queries_per_thread: Positive = 8
     """Queries that a thread of the compute node has under way ("asynchronous execution"), whatever the cluster says."""
+    connections: Literal["shared", "dealt"] = "shared"
+    """Whether a free thread of the memory node takes the oldest call of all, or each has connections of its own."""
+    intake: Literal["one", "all"] = "one"
+    """Calls that it takes at a time: one, or all that wait for it, at the price of taking in and replying to one."""
 
 
 class DHnswConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="d_hnsw"):
@@ -258,6 +262,9 @@ class DHnswConfig(Block, kw_only=True, frozen=True, tag_field="kind", tag="d_hns
     deserialize_ps_per_byte: NonNegative = 540
     """Time of a thread to make an index of a partition's bytes, ps per byte; by `benchmarks/deserialization.py` on a
     Xeon of 2.8 GHz with partitions of 23 MB (230 with 1 MB, which the caches hold, 1,000 with 6 MB)."""
+    memory_bytes_per_vector: Annotated[float, Meta(gt=0.0)] | None = None
+    """What of ``cluster.memory_budget_gb`` it may fill with partitions and buffers, for budgets that have room for
+    other things too (default: all of it)."""
 
 
 SystemConfig = (

@@ -6,7 +6,7 @@ The path of a call, with the event that begins each part:
 - DOORBELL, SEND: as for a read; no read context is held and no slot of outstanding reads is taken.
 - REQUEST: processing at the memory node's NIC, PCIe write into a receive buffer.
 - SERVICE: the call is visible to the memory node's threads: the oldest waiting call goes to the first free thread,
-  which works, posts the reply, and may work on before it is free.
+  which works, posts the reply, and may work on before it is free (`Intake` has other ways).
 - RESPONSE: the compute node's link takes the reply in; PCIe write.
 - COMPLETION: the reply is visible.
 
@@ -15,6 +15,7 @@ wait for a NIC's processing, calls would be served first.
 """
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 from riftsim.calendar import Calendar, EventKind
@@ -29,29 +30,80 @@ from riftsim.transport.call import Call
 _contended_ps = prices.contended_ps.py_func
 
 
+@dataclass(frozen=True)
+class Intake:
+    """How the threads of a memory node take calls.
+
+    Attributes
+    ----------
+    dealt : bool
+        Each thread serves connections of its own, dealt out in turn, instead of whichever call is the oldest.
+    whole : bool
+        A free thread takes all calls that wait for it (of a common queue its share), at the price of taking in and
+        replying to one, and replies to all of them at the end.
+    """
+
+    dealt: bool = False
+    whole: bool = False
+
+
+OLDEST_FIRST = Intake()
+"""Any free thread takes the oldest call."""
+
+
 class ServiceThreads:
-    """The threads of one active memory node and the queue of calls before them.
+    """The threads of one active memory node and the queues of calls before them.
 
     Attributes
     ----------
     threads, busy : int
         How many there are, and how many work.
-    waiting : deque
-        Calls that no thread has taken, oldest first.
-    served, busy_ps : int
-        Calls replied to, and time for which threads have worked or are committed to.
+    waiting : list of deque
+        Calls that no thread has taken, oldest first; a queue per thread where connections are dealt out, else one.
+    free : list of int
+        Threads of each queue that do not work.
+    served, taken, busy_ps : int
+        Calls replied to, times that a thread took some, and time for which threads have worked or are committed to.
     contention_permille : int
         Extra time of a thread's work per other thread that is busy when it begins: they share the memory's bandwidth.
     waiting_max, waiting_area : int
         Most calls that waited, and the integral of their number over time in ps, up to ``changed_ps``.
     """
 
-    def __init__(self, threads: int, contention_permille: int) -> None:
+    def __init__(self, threads: int, contention_permille: int, intake: Intake) -> None:
         self.threads = threads
         self.contention_permille = contention_permille
-        self.busy = self.served = self.busy_ps = 0
-        self.waiting: deque[tuple[QueuePair, Call]] = deque()
+        self.busy = self.served = self.taken = self.busy_ps = 0
+        queues = threads if intake.dealt else 1
+        self.waiting: list[deque[tuple[QueuePair, Call]]] = [deque() for _ in range(queues)]
+        self._per_queue = threads // queues
+        self.free = [self._per_queue] * queues
         self.waiting_max = self.waiting_area = self.changed_ps = 0
+        self._whole = intake.whole
+        self._queue_of: dict[QueuePair, int] = {}
+
+    def queue_of(self, qp: QueuePair) -> int:
+        """Return the queue of a connection; a new one gets the next in turn."""
+        return self._queue_of.setdefault(qp, len(self._queue_of) % len(self.waiting))
+
+    def take(self, queue: int) -> list[tuple[QueuePair, Call]]:
+        """Let a free thread take from its queue, which is not empty, what it takes at a time."""
+        waiting = self.waiting[queue]
+        count = -(-len(waiting) // self._per_queue) if self._whole else 1
+        self.free[queue] -= 1
+        self.busy += 1
+        self.taken += 1
+        return [waiting.popleft() for _ in range(count)]
+
+    def release(self, queue: int) -> None:
+        """Let a thread be free again."""
+        self.free[queue] += 1
+        self.busy -= 1
+
+    @property
+    def waiting_calls(self) -> int:
+        """Calls that no thread has taken."""
+        return sum(map(len, self.waiting))
 
     def work_ps(self, alone_ps: int) -> int:
         """Commit a thread that counts as busy to some work; return how long that takes."""
@@ -61,15 +113,16 @@ class ServiceThreads:
 
     def count_waiting(self, now_ps: int) -> None:
         """Bring ``waiting_area`` up to now, before the number of waiting calls changes."""
-        self.waiting_area += len(self.waiting) * (now_ps - self.changed_ps)
+        self.waiting_area += self.waiting_calls * (now_ps - self.changed_ps)
         self.changed_ps = now_ps
 
     def counters(self, now_ps: int) -> dict[str, Any]:
         """Return what was counted up to now; times in picoseconds."""
-        area = self.waiting_area + len(self.waiting) * (now_ps - self.changed_ps)
+        area = self.waiting_area + self.waiting_calls * (now_ps - self.changed_ps)
         return {
             "threads": self.threads,
             "served": self.served,
+            "taken": self.taken,
             "busy_ps": self.busy_ps,
             "waiting_max": self.waiting_max,
             "waiting_mean": area / now_ps if now_ps else 0.0,
@@ -88,6 +141,8 @@ class CallService:
         Threads of each memory node.
     contention_permille : int
         Extra time of their work per other busy thread of the same memory node.
+    intake : Intake
+        How they take calls.
 
     Attributes
     ----------
@@ -96,9 +151,14 @@ class CallService:
     """
 
     def __init__(
-        self, calendar: Calendar, network: SimulatedNetwork, threads: int, contention_permille: int = 0
+        self,
+        calendar: Calendar,
+        network: SimulatedNetwork,
+        threads: int,
+        contention_permille: int = 0,
+        intake: Intake = OLDEST_FIRST,
     ) -> None:
-        self.memory = [ServiceThreads(threads, contention_permille) for _ in network.memory]
+        self.memory = [ServiceThreads(threads, contention_permille, intake) for _ in network.memory]
         self._calendar = calendar
         self._costs: NetworkCosts = network.costs
 
@@ -167,27 +227,39 @@ class CallService:
 
     def _enqueue(self, sent: tuple[QueuePair, Call]) -> None:
         threads = self.memory[sent[0].memory.node]
+        queue = threads.queue_of(sent[0])
         threads.count_waiting(self._calendar.now)
-        threads.waiting.append(sent)
-        self._serve(threads)
-        threads.waiting_max = max(threads.waiting_max, len(threads.waiting))
+        threads.waiting[queue].append(sent)
+        self._serve(threads, queue)
+        threads.waiting_max = max(threads.waiting_max, threads.waiting_calls)
 
-    def _serve(self, threads: ServiceThreads) -> None:
-        if threads.busy == threads.threads or not threads.waiting:
+    def _serve(self, threads: ServiceThreads, queue: int) -> None:
+        if not threads.free[queue] or not threads.waiting[queue]:
             return
         now = self._calendar.now
         threads.count_waiting(now)
-        qp, call = threads.waiting.popleft()
-        threads.busy += 1
+        taken = threads.take(queue)
+        qp, call = taken[0]
         threads.busy_ps += call.handling_ps
-        served_ps = now + call.handling_ps + threads.work_ps(call.service_ps)
-        self._at(served_ps, EventKind.SERVICE, qp, call, self._replied, (qp, call))
+        served_ps = now + call.handling_ps + threads.work_ps(sum(each.service_ps for _, each in taken))
+        self._at(served_ps, EventKind.SERVICE, qp, call, self._served, (threads, queue, taken))
 
-    def _replied(self, sent: tuple[QueuePair, Call]) -> None:
+    def _served(self, done: tuple[ServiceThreads, int, list[tuple[QueuePair, Call]]]) -> None:
+        threads, queue, taken = done
+        threads.served += len(taken)
+        for sent in taken:
+            self._reply(sent)
+        qp, call = taken[0]
+        after_ps = sum(each.after_ps for _, each in taken)
+        if after_ps:
+            free_ps = self._calendar.now + threads.work_ps(after_ps)
+            self._at(free_ps, EventKind.SERVICE, qp, call, self._free, (threads, queue))
+        else:
+            self._free((threads, queue))
+
+    def _reply(self, sent: tuple[QueuePair, Call]) -> None:
         qp, call = sent
-        costs, memory, now = self._costs, qp.memory, self._calendar.now
-        threads = self.memory[memory.node]
-        threads.served += 1
+        costs, memory = self._costs, qp.memory
         memory.payload_bytes += call.reply_bytes
         processed = self._process(memory) + costs.doorbell_ps + costs.pcie_read_ps
         memory.pcie_free_ps = max(memory.pcie_free_ps, processed) + self._pcie_ps(call.reply_bytes)
@@ -198,14 +270,11 @@ class CallService:
         # The first bit reaches the compute node's link, as a read's response does.
         arrival = memory.egress_free_ps - wire_ps + costs.transit_ps
         self._at(arrival, EventKind.RESPONSE, qp, call, self._response, sent)
-        if call.after_ps:
-            self._at(now + threads.work_ps(call.after_ps), EventKind.SERVICE, qp, call, self._free, threads)
-        else:
-            self._free(threads)
 
-    def _free(self, threads: ServiceThreads) -> None:
-        threads.busy -= 1
-        self._serve(threads)
+    def _free(self, thread: tuple[ServiceThreads, int]) -> None:
+        threads, queue = thread
+        threads.release(queue)
+        self._serve(threads, queue)
 
     def _response(self, sent: tuple[QueuePair, Call]) -> None:
         qp, call = sent

@@ -27,6 +27,7 @@ def build(
     doorbell: int,
     buffers: int,
     deserialize_ps_per_byte: int,
+    memory_bytes_per_vector: float | None = None,
 ) -> System:
     """Build the system; the parameters are the keys of ``DHnswConfig`` in ``config.systems``.
 
@@ -35,7 +36,8 @@ def build(
     ConfigError
         More partitions are asked for than there are.
     BudgetError
-        The memory budget does not hold one deserialised partition beside the landing buffers.
+        The memory budget, or what of it the system may fill, does not hold one deserialised partition beside the
+        landing buffers.
     """
     if routed > partitions:
         raise ConfigError(f"system.routed: found {routed}, expected at most system.partitions = {partitions}")
@@ -52,13 +54,16 @@ def build(
     )
     largest = int(index.blob_bytes.max())
     fixed = {"representative index": len(index.representative), "landing buffers": buffers * largest}
-    left = context.memory_budget_bytes - sum(fixed.values())
+    allowed, key = context.memory_budget_bytes, "cluster.memory_budget_gb"
+    if memory_bytes_per_vector is not None and memory_bytes_per_vector * len(context.vectors) < allowed:
+        allowed, key = int(memory_bytes_per_vector * len(context.vectors)), "system.memory_bytes_per_vector"
+    left = allowed - sum(fixed.values())
     cached = min(partitions, left // largest)
     if cached < 1:
         raise BudgetError(
-            f"cluster.memory_budget_gb: found {context.memory_budget_bytes / 1e9:g}, which does not hold one partition "
-            f"of {format_bytes(largest)} beside {format_bytes(sum(fixed.values()))} for landing buffers and the "
-            "representative index; expected a larger budget, more partitions or fewer buffers"
+            f"{key}: found {memory_bytes_per_vector if 'system' in key else allowed / 1e9:g}, which does not hold one "
+            f"partition of {format_bytes(largest)} beside {format_bytes(sum(fixed.values()))} for landing buffers and "
+            "the representative index; expected a larger budget, more partitions or fewer buffers"
         )
     settings = BatchSettings(
         batch=batch,

@@ -6,12 +6,19 @@ threads count in the budget of CPU threads. What is assumed is listed in ``docs/
 
 from riftsim.computenode.engine import CpuBudget
 from riftsim.errors import ConfigError
+from riftsim.rdma.calls import Intake
 from riftsim.search.memory_side import MemorySideSearch
 from riftsim.systems.context import System, SystemContext
 
 
 def build(
-    context: SystemContext, *, memory_threads: int = 6, beam_width: int = 4, queries_per_thread: int = 8
+    context: SystemContext,
+    *,
+    memory_threads: int = 6,
+    beam_width: int = 4,
+    queries_per_thread: int = 8,
+    connections: str = "shared",
+    intake: str = "one",
 ) -> System:
     """Build the system.
 
@@ -24,6 +31,10 @@ def build(
         Expansions per round.
     queries_per_thread : int
         Queries that a thread of the compute node has under way.
+    connections : str
+        ``shared`` by all threads of the memory node, or ``dealt`` out to them.
+    intake : str
+        Whether a thread takes ``one`` call at a time or ``all`` that wait for it.
 
     Returns
     -------
@@ -53,6 +64,7 @@ def build(
         cluster_changes={
             "budget": CpuBudget(threads=compute_threads, queries_per_thread=queries_per_thread),
             "memory_threads": memory_threads,
+            "intake": Intake(dealt=connections == "dealt", whole=intake == "all"),
         },
         facts={"compute_threads": compute_threads, "memory_threads": memory_threads, "reconstruction": True},
     )

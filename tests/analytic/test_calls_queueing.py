@@ -7,7 +7,7 @@ from completion_times import CompletionTimes
 from riftsim.calendar import Calendar, EventKind
 from riftsim.constants import Constant
 from riftsim.errors import ProtocolError
-from riftsim.rdma.calls import CallService
+from riftsim.rdma.calls import OLDEST_FIRST, CallService, Intake
 from riftsim.rdma.profiles import load_profile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.reproduction.variants import with_constants
@@ -19,17 +19,23 @@ SERVICE_PS = 2_000_000
 
 
 def replies_ps(
-    arrivals_ps, threads, service_ps=SERVICE_PS, after_ps=0, *, permille=0, handling_ps=0, nodes=1, profile=PROFILE
-):
-    """Time from posting to reply of calls posted at given times, each from a queue pair of its own, to each node."""
+    arrivals_ps, threads, service_ps=SERVICE_PS, after_ps=0, *, permille=0, handling_ps=0, nodes=1,
+    profile=PROFILE, intake=OLDEST_FIRST, connections=None,
+):  # fmt: skip
+    """Time from posting to reply of calls posted at given times, to each node.
+
+    Each comes from a queue pair of its own, or from one of so many connections in turn.
+    """
     calendar = Calendar()
     network = SimulatedNetwork(calendar, profile, 1, nodes)
-    service = CallService(calendar, network, threads, permille)
+    service = CallService(calendar, network, threads, permille, intake)
     log = CompletionTimes(calendar)
+
+    shared = [network.create_qp(0, 0, log) for _ in range(connections or 0)]
 
     def post(number):
         node = number % nodes
-        queue_pair = network.create_qp(0, node, log)
+        queue_pair = shared[number % connections] if connections else network.create_qp(0, node, log)
         service.post(queue_pair, [Call(number, number, node, 64, 256, service_ps, after_ps, handling_ps)])
 
     for number, time_ps in enumerate(arrivals_ps):
@@ -123,3 +129,33 @@ def test_a_call_for_another_memory_node_is_refused():
         service.post(queue_pair, [Call(0, 0, 1, 64, 64, 0, 0)])
     with pytest.raises(ProtocolError, match="no call"):
         service.post(queue_pair, [])
+
+
+def test_dealt_connections_wait_for_their_own_thread():
+    """One connection on two threads uses one of them; two in turn use both, as a common queue does."""
+    dealt = Intake(dealt=True)
+    _, _, together = replies_ps([0] * 6, 2)
+    _, counters, alone = replies_ps([0] * 6, 2, intake=dealt, connections=1)
+    assert alone - together == pytest.approx(3 * SERVICE_PS, rel=0.01)
+    assert counters["busy_ps"] == 6 * SERVICE_PS
+    assert replies_ps([0] * 6, 2, intake=dealt, connections=2)[2] == replies_ps([0] * 6, 2, connections=2)[2]
+
+
+def test_calls_taken_together_are_taken_in_once_and_answered_together():
+    handling = 500_000
+    arrivals = [0, 100_000, 200_000, 300_000]
+    lone, _, _ = replies_ps([0], 1, handling_ps=handling)
+    taken, counters, _ = replies_ps(arrivals, 1, handling_ps=handling, after_ps=1_000_000, intake=Intake(whole=True))
+    assert taken[0] == lone[0]
+    ends = taken + np.array(arrivals)
+    second = lone[0] + 1_000_000 + handling + 3 * SERVICE_PS
+    assert ends[1] == second
+    assert np.ptp(ends[1:]) < 200_000, "only the messages follow one another"
+    assert (counters["served"], counters["taken"]) == (4, 2)
+    assert counters["busy_ps"] == 2 * handling + 4 * (SERVICE_PS + 1_000_000)
+
+
+def test_a_thread_takes_its_share_of_a_common_queue():
+    """Three calls wait for two threads: the first that is free takes two, the other one."""
+    _, counters, _ = replies_ps([0, 0, 100_000, 100_000, 100_000], 2, intake=Intake(whole=True))
+    assert (counters["served"], counters["taken"]) == (5, 4)

@@ -375,9 +375,19 @@ class TestCanonicalForm:
         assert config_hash(one(**block)) != before
 
     @pytest.mark.parametrize(
-        ("kind", "expected"), [("remote_vamana", "bad0282b258f6c5b"), ("riftann", "c715795ce9923b96")]
+        ("kind", "expected"),
+        [
+            ("remote_vamana", "bad0282b258f6c5b"),
+            ("riftann", "c715795ce9923b96"),
+            ("distvs", "b23e64da2d127946"),
+            ("d_hnsw", "67534a45ccc8dd24"),
+        ],
     )
     def test_the_hash_of_a_configuration_never_changes_by_itself(self, kind, expected):
         """Recorded runs are found by it: a new key must not change the hash of what does not name it."""
         config = one({"hardware": "none-of-ours", "dataset.name": "none-of-ours"}, system={"kind": kind})
         assert config_hash(config) == expected
+
+    def test_a_key_that_came_later_counts_where_it_is_used(self):
+        systems = ({"kind": "distvs"}, {"kind": "distvs", "intake": "all"}, {"kind": "distvs", "connections": "dealt"})
+        assert len({config_hash(one(system=system)) for system in systems}) == 3

@@ -233,10 +233,23 @@ def test_busy_threads_of_a_batch_slow_one_another(nodes):
 def test_budgets_and_threads_are_enforced():
     with pytest.raises(BudgetError, match="does not hold one partition"):
         system_of(context={"memory_budget_bytes": 10_000})
+    with pytest.raises(BudgetError, match=r"^system\.memory_bytes_per_vector: found 9, which does not hold one"):
+        system_of(memory_bytes_per_vector=9.0)
     with pytest.raises(ConfigError, match=r"system\.routed"):
         system_of(routed=9)
     with pytest.raises(ConfigError, match=r"cluster\.threads"):
         simulate(system_of(), threads=1)
+
+
+def test_it_fills_no_more_than_it_may_of_a_larger_budget():
+    least = system_of().memory_items["cached partitions"] // 8
+    fixed = sum(system_of().memory_items.values()) - 8 * least
+    share = (fixed + 3.5 * least) / len(WORLD.vectors)
+    own = system_of(memory_bytes_per_vector=share)
+    assert own.facts["cached_partitions"] == 3
+    assert sum(own.memory_items.values()) <= share * len(WORLD.vectors)
+    few = system_of(context={"memory_budget_bytes": fixed + 2 * least}, memory_bytes_per_vector=share)
+    assert few.facts["cached_partitions"] == 2
 
 
 def test_a_sampler_sees_batches():

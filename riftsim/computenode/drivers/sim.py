@@ -15,7 +15,7 @@ from riftsim.computenode.recorder import TraceRecorder, note_nothing
 from riftsim.computenode.run import QueryRun
 from riftsim.computenode.sampler import Sampler
 from riftsim.errors import ConfigError
-from riftsim.rdma.calls import CallService
+from riftsim.rdma.calls import OLDEST_FIRST, CallService, Intake
 from riftsim.rdma.profiles import HardwareProfile
 from riftsim.rdma.simulated import SimulatedNetwork
 from riftsim.results.metric_rows import closed_loop_qps
@@ -41,6 +41,8 @@ class SimulatedCluster:
         Whether only the last read of a chain asks for a completion entry.
     memory_threads : int
         Threads of each memory node that serve calls; 0 where memory nodes are passive.
+    intake : Intake
+        How they take calls.
     drive : SsdProfile or None
         SSDs in place of the network: ``memory_nodes`` of them at each compute node, which no other node reads.
     make_node : callable
@@ -55,6 +57,7 @@ class SimulatedCluster:
     memory_nodes: int
     signal_last_only: bool = False
     memory_threads: int = 0
+    intake: Intake = OLDEST_FIRST
     drive: SsdProfile | None = None
     make_node: Callable[..., ComputeNode] = ComputeNode
 
@@ -129,7 +132,7 @@ def run_simulated(
         network = SimulatedNetwork(calendar, cluster.profile, cluster.compute_nodes, cluster.memory_nodes, seed, note)
     calls = None
     if cluster.memory_threads:
-        calls = CallService(calendar, network, cluster.memory_threads, cpu.contention_permille)
+        calls = CallService(calendar, network, cluster.memory_threads, cpu.contention_permille, cluster.intake)
     kind = ClosedLoop if arrivals_ps is None else OpenLoop
     load = kind(calendar, queries=queries, warmup=warmup, measured=measured, on_progress=on_progress)
     load.nodes = [
