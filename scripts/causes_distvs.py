@@ -59,8 +59,6 @@ CHANGES = (
             ("twelve", 12, 0, ""),
             ("twenty", 20, 0, ""),
             ("eight", 8, 29, ", threads slow each other, 2.9 % each"),
-            ("twelve", 12, 29, ", threads slow each other, 2.9 % each"),
-            ("eight", 8, 44, ", threads slow each other, 4.4 % each"),
             ("twelve", 12, 44, ", threads slow each other, 4.4 % each"),
         )
     ),
@@ -74,7 +72,6 @@ CHANGES = (
             constants={"cpu.per_thread_slowdown_permille": permille} if permille else {},
         )
         for name, times, permille, slowed in (
-            ("four", 4, 0, ""),
             ("ten", 10, 0, ""),
             ("twenty", 20, 0, ""),
             ("ten", 10, 29, ", threads slow each other, 2.9 % each"),

@@ -2,7 +2,8 @@
 
 - ``reproduced``: within 15 %, within the range or bound of the claim, or the order holds; ``near``: within 30 %;
   ``missed``: further away, or on the other side of "no difference".
-- ``unresolved``: our interval is wider than the difference that is claimed and reaches the claim (or there is none).
+- ``unresolved``: our interval is wider than the difference that is claimed and reaches the claim (or there is none); or
+  ours is further away than 30 %, but its interval holds the paper's number.
 - ``not comparable``: a number with a unit, or a property of the vectors, measured on other data than the paper's.
 - ``consistent``, ``inconsistent``: extrapolated, and the prediction interval holds the claim or does not; an order is
   inconsistent where the interval lies on the other side of it.
@@ -192,7 +193,9 @@ def _verdict(claim: Claim, target: Target, ours: Value) -> Verdict:
     reproduced = _band(target, REPRODUCED) if target.is_number else (target.low, target.high)
     if reproduced[0] <= ours.value <= reproduced[1] and not (target.strict and ours.value == target.high):
         return "reproduced"
-    return "near" if low <= ours.value <= high else "missed"
+    if low <= ours.value <= high:
+        return "near"
+    return "unresolved" if ours.low <= target.high and ours.high >= target.low else "missed"
 
 
 def is_comparable(claim: Claim, target: Target, same_data: bool) -> bool:

@@ -45,6 +45,14 @@ def test_a_ratio(ours, verdict):
     assert math.isnan(ours.value) or found.parts[0].ratio == ours.value / 2.0
 
 
+def test_a_miss_whose_interval_holds_the_number_is_unresolved():
+    """Its interval is narrower than the number itself; it still cannot tell ours from the paper's."""
+    coverage = claim("share", low=0.0017)
+    assert score(coverage, [Value(0.00117, 0.00046, 0.00187)]).verdict == "unresolved"
+    assert score(coverage, [Value(0.00117, 0.00046, 0.00169)]).verdict == "missed"
+    assert score(coverage, [Value(0.00120, 0.00046, 0.00187)]).verdict == "near"
+
+
 def test_the_other_side_of_one_is_missed_however_near():
     assert score(claim(low=1.1), [near(0.97)]).verdict == "missed"
     assert score(claim("share", low=0.05), [near(-0.001)]).verdict == "missed"
