@@ -142,7 +142,7 @@ def _drive_busy(run: Run) -> float:
 
 def _sizes(lab: Lab) -> Iterator[Callable[[], dict[str, Any]]]:
     for level in (QUICK, FULL, MILLION):
-        other = Lab(level, lab.out, data_dir=lab.data_dir, jobs=lab.jobs, may_run=lab.may_run, say=log.info)
+        other = Lab(level, lab.out, data_dir=lab.data_dir, may_run=lab.may_run, say=log.info)
         for kind in ("distvs", "pipeann", "diskann"):
             yield lambda lab=other, kind=kind: _at_size(lab, kind)
 

@@ -3,6 +3,7 @@ sensitivity tells how far constants can move before a conclusion changes."""
 
 import argparse
 import contextlib
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ _LEVELS = (
     ("quick", "10 thousand vectors, fewer queries (a quarter of an hour); the default"),
     ("full", "100 thousand vectors, and 1 M where they are there (2 hours)"),
 )
+
+_MOST_PROCESSES = 4
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -58,7 +61,13 @@ def _add_lab(parser: argparse.ArgumentParser) -> None:
         size.add_argument(f"--{level}", dest="level", action="store_const", const=level, help=text)
     parser.set_defaults(level="quick")
     parser.add_argument("--out", metavar="DIR", type=Path, help="results folder (default: results/reproduction)")
-    parser.add_argument("--jobs", metavar="N", type=positive, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=positive,
+        default=_processes(),
+        help=f"processes (default: one per core, at most {_MOST_PROCESSES})",
+    )
     add_data_dir(parser)
     parser.add_argument("--hardware", metavar="PROFILE", help="in place of the profile of the experiment files")
     parser.add_argument("--scale-set", metavar="NAME", help="data set of the scale study (default: the largest here)")
@@ -81,23 +90,32 @@ def _lab(options: argparse.Namespace, *, may_run: bool = True) -> "Lab":
         level,
         out,
         data_dir=options.data_dir,
-        jobs=options.jobs,
         may_run=may_run,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
+        say=_say,
         hardware=options.hardware,
     )
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _processes() -> int:
+    """Return how many processes run unless something else is asked for: each may hold a graph and its vectors."""
+    return min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
 
 
 # ---------------------------------------------------------------- reproduce
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from riftsim.reproduction import scoreboard
+    from riftsim.reproduction import ahead, scoreboard
     from riftsim.reproduction.claims import load_claims
 
     claims = load_claims()
     chosen = scoreboard.chosen_claims(claims, options.names)
     lab = _lab(options, may_run=not options.score_only)
+    ahead.make_runs(lab, ahead.of_claims(lab, claims, chosen), options.jobs)
     record = scoreboard.as_record(lab, scoreboard.evaluate(lab, claims, chosen))
     written = scoreboard.write(record, lab.out / "scoreboard" / options.level)
     if "P01" in chosen:
@@ -173,7 +191,7 @@ def _fit(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from riftsim.files import atomic_write
-    from riftsim.reproduction import fit, scale, variants
+    from riftsim.reproduction import ahead, fit, scale, variants
     from riftsim.reproduction.claims import load_claims
 
     lab = _lab(options)
@@ -183,6 +201,7 @@ def _fit(options: argparse.Namespace) -> int:
         path = variants.write(changed, lab.out / "profiles")
         return scale.section2_at(lab, fit.RECALL, fit.VECTORS, str(path))
 
+    ahead.make_runs(lab, ahead.of_fit(lab), options.jobs)
     found = fit.fit(profile, load_claims(), latencies)
     command = f"riftsim fit --{options.level}"
     fitted = fit.fitted_profile(profile, found, command, scale.data_of(lab), f"{profile.name}-fitted")
@@ -219,10 +238,11 @@ def _sensitivity(options: argparse.Namespace) -> int:
     from riftsim.files import atomic_write
     from riftsim.plotting.output import write_figure
     from riftsim.plotting.tornado import drawing_of
-    from riftsim.reproduction import sensitivity
+    from riftsim.reproduction import ahead, sensitivity
 
     lab = _lab(options)
     folder = lab.out / "sensitivity" / options.level
+    ahead.make_runs(lab, ahead.of_sensitivity(), options.jobs)
     rows = sensitivity.one_at_a_time(lab)
     margins = sensitivity.margins(rows)
     samples = sensitivity.hypercube(lab)

@@ -52,17 +52,23 @@ def resolve(reference: str) -> Any:
 
 
 def execute(task: PointTask) -> Outcome:
-    """Run and record one point; an error becomes part of the outcome and is kept beside the results."""
+    """Run and record one point, unless another process does or has; an error becomes part of the outcome and is kept
+    beside the results."""
     from riftsim.artifacts import ArtifactStore
-    from riftsim.results import provenance, recorder
+    from riftsim.results import provenance, recorder, store
 
     point, config = task.point, task.point.config
     started, begin = provenance.now(), time.perf_counter()
     try:
-        result = resolve(task.run_point)(config, data_dir=task.data_dir, artifacts=ArtifactStore())
-        origin = provenance.collect(config.seed, started)
-        path = recorder.write_run(task.out, task.experiment, point.slug, to_plain(config), point.hash, result, origin)
-        return Outcome(point, "complete", path, seconds=time.perf_counter() - begin)
+        with recorder.reserved(task.out, task.experiment, point.hash):
+            recorded = store.find_run(task.out, task.experiment, point.hash)
+            if recorded is not None:
+                return Outcome(point, "skipped", recorded.path)
+            result = resolve(task.run_point)(config, data_dir=task.data_dir, artifacts=ArtifactStore())
+            origin = provenance.collect(config.seed, started)
+            plain = to_plain(config)
+            path = recorder.write_run(task.out, task.experiment, point.slug, plain, point.hash, result, origin)
+            return Outcome(point, "complete", path, seconds=time.perf_counter() - begin)
     except Exception as error:
         message, details = describe(error)
         return failed(task, message, details, started, time.perf_counter() - begin)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,10 @@ EXPANSIONS = 405
 """Per query on SIFT100M (section 4.5): what is compared by work has as many."""
 
 _LONGEST = 1200
+
+
+def _say_nothing(line: str) -> None:
+    """Tell nobody."""
 
 
 class NotMeasured(RiftsimError):
@@ -58,8 +62,6 @@ class Lab:
         Results folder; what is recorded there is not run again.
     data_dir : path, optional
         Folder of larger data sets.
-    jobs : int
-        Processes.
     may_run : bool
         Whether missing runs are made; otherwise what needs them is not measured.
     experiments : path
@@ -68,6 +70,13 @@ class Lab:
         Is told in a line what is run.
     hardware : str, optional
         A profile in place of that of the experiment files.
+
+    Attributes
+    ----------
+    made : set of path
+        Runs that were not there before.
+    only_size : int or None
+        The size of the scale study that is looked at; all if none is given.
     """
 
     def __init__(
@@ -76,23 +85,39 @@ class Lab:
         out: Path = DEFAULT_OUT,
         *,
         data_dir: Path | None = None,
-        jobs: int = 1,
         may_run: bool = True,
         experiments: Path = EXPERIMENTS,
-        say: Callable[[str], None] = lambda line: None,
+        say: Callable[[str], None] = _say_nothing,
         hardware: str | None = None,
     ) -> None:
         self.level = level
         self.out = Path(out)
         self.data_dir = data_dir
-        self.jobs = jobs
         self.may_run = may_run
         self.experiments = experiments
         self.hardware = hardware
         self.costs: dict[str, Cost] = {}
         self.used: dict[Path, Run] = {}
-        self._say = say
+        self.made: set[Path] = set()
+        self.only_size: int | None = None
+        self.say = say
         self._known: dict[str, Any] = {}
+
+    def afresh(self) -> "Lab":
+        """Return a lab like this one that has seen nothing yet, for another process."""
+        return Lab(
+            self.level,
+            self.out,
+            data_dir=self.data_dir,
+            may_run=self.may_run,
+            experiments=self.experiments,
+            say=self.say,
+            hardware=self.hardware,
+        )
+
+    def sizes_of(self, sizes: Sequence[int]) -> list[int]:
+        """Return the sizes of the scale study that are looked at."""
+        return [size for size in sizes if self.only_size in (None, size)]
 
     def sets(self) -> list[str]:
         """Return the names of the data sets at this level, in the paper's order."""
@@ -160,11 +185,11 @@ class Lab:
         if missing and not self.may_run:
             return f"experiments/{name}: {len(missing)} of {len(experiment.points)} point(s) not run"
         if missing:
-            self._say(f"{name} {_label(values)}: {len(missing)} point(s)")
+            self.say(f"{name} {_label(values)}: {len(missing)} point(s)")
         return self._collect(experiment, name)
 
     def _collect(self, experiment: Experiment, name: str) -> RunSet | str:
-        report = run_experiment(experiment, out=self.out, jobs=self.jobs, data_dir=self.data_dir, reporter=Silent())
+        report = run_experiment(experiment, out=self.out, data_dir=self.data_dir, reporter=Silent())
         if report.interrupted:
             raise KeyboardInterrupt
         failed = report.with_status("failed")
@@ -172,13 +197,14 @@ class Lab:
             return f"experiments/{name}: {failed[0].point.slug}: {_first_line(failed[0].error)}"
         runs = [open_run(outcome.path) for outcome in report.outcomes]
         cost = self.costs.setdefault(name, Cost())
-        for run, outcome in zip(runs, report.outcomes, strict=True):
+        self.made |= {outcome.path for outcome in report.outcomes if outcome.status == "complete"}
+        for run in runs:
             if run.path not in self.used:
                 self.used[run.path] = run
                 cost.runs += 1
                 cost.queries += run.manifest["queries"]
                 cost.cpu_s += sum(run.facts.get(name, 0.0) for name in ("setup_cpu_s", "cpu_s"))
-            cost.new += outcome.status == "complete"
+                cost.new += run.path in self.made
         return RunSet(runs)
 
     # ------------------------------------------------------------ matching
@@ -265,7 +291,7 @@ class Lab:
             return json.loads(path.read_text(encoding="utf-8"))
         if not self.may_run:
             raise NotMeasured(f"calibration of {dataset}, split {split_seed}: not run")
-        self._say(f"calibrating alpha on {dataset}, split {split_seed}")
+        self.say(f"calibrating alpha on {dataset}, split {split_seed}")
         try:
             row = _calibrate(config, self.data_dir)
         except RiftsimError as error:

@@ -50,7 +50,7 @@ def study(lab: Lab, recall: str) -> list[Row]:
     NotMeasured
         Fewer than four sizes are there.
     """
-    return at_each(lab.level.base_sizes, lambda size: _at(lab, size, recall))
+    return at_each(lab.sizes_of(lab.level.base_sizes), lambda size: _at(lab, size, recall))
 
 
 def at_each(sizes: Iterable[int], measure: Callable[[int], Row]) -> list[Row]:
@@ -123,8 +123,8 @@ def _at_recall(lab: Lab, dataset: dict[str, Any], recall: float, system: dict[st
     return lab.runs(EXPERIMENT, dataset, search__L=L, **settings).runs[0]
 
 
-def section2_at(lab: Lab, recall: str, n: float, hardware: str) -> dict[str, float]:
-    """Return ``local_us`` and ``remote_wait_us`` of a hardware profile, extrapolated to n vectors."""
+def section2_at(lab: Lab, recall: str, n: float, hardware: str | None = None) -> dict[str, float]:
+    """Return ``local_us`` and ``remote_wait_us`` of a hardware profile (the lab's), extrapolated to n vectors."""
     rows = [{"n": size, **_section2(lab, sized(lab, size), float(recall), hardware)} for size in _sizes(lab)]
     sizes = [row["n"] for row in rows]
     return {name: grow(sizes, [row[name] for row in rows]).predict(n)[0] for name in ("local_us", "remote_wait_us")}
@@ -140,7 +140,7 @@ def data_of(lab: Lab) -> str:
 def _sizes(lab: Lab) -> list[int]:
     """Return the sizes that are there."""
     found = []
-    for size in lab.level.base_sizes:
+    for size in lab.sizes_of(lab.level.base_sizes):
         try:
             lab.runs("operating_points", sized(lab, size), search__L=10, dataset__split_seed=0)
         except NotMeasured:

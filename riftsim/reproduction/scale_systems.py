@@ -35,7 +35,7 @@ def study(lab: Lab, recall: str) -> list[Row]:
     NotMeasured
         Fewer than four sizes are there.
     """
-    return at_each(lab.level.system_sizes, lambda size: _at(lab, size, recall))
+    return at_each(lab.sizes_of(lab.level.system_sizes), lambda size: _at(lab, size, recall))
 
 
 def _at(lab: Lab, size: int, recall: str) -> Row:

@@ -14,11 +14,14 @@ text in ``<experiment>/failed/`` instead, which a resumed sweep does not take fo
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +44,7 @@ QUERIES_FILE = "queries.parquet"
 WINDOWS_FILE = "windows.parquet"
 FAILED_FOLDER = "failed"
 TRACE_FOLDER = "trace"
+LOCK_FILE = ".lock"
 HASH_DIGITS = 8
 
 _UNIT_OF_SUFFIX = {"_ps": "ps", "_ns": "ns", "_us": "us", "_s": "s", "_bytes": "bytes", "_qps": "1/s"}
@@ -91,6 +95,28 @@ class PointResult:
         _check_lengths("queries", self.queries, len(self.ids))
         if self.windows:
             _check_lengths("windows", self.windows, len(next(iter(self.windows.values()))))
+
+
+@contextlib.contextmanager
+def reserved(root: str | os.PathLike, experiment: str, config_hash: str) -> Iterator[None]:
+    """Keep a configuration to this process while it is run: another that wants it waits, and then finds it recorded.
+
+    Without effect where the folder cannot be written, which `write_run` tells, or its file system has no locks.
+
+    Parameters
+    ----------
+    root : path-like
+        The results folder.
+    experiment, config_hash : str
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            folder = Path(root) / experiment
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / LOCK_FILE).open("w"))
+            # A byte per configuration, so that one file does for all; the end of the process releases it.
+            fcntl.lockf(lock, fcntl.LOCK_EX, 1, int(config_hash[:HASH_DIGITS], 16))
+        yield
 
 
 def write_run(

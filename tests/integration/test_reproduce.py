@@ -11,7 +11,7 @@ import pytest
 
 from riftsim.cli import main
 from riftsim.errors import ConfigError
-from riftsim.reproduction import scale
+from riftsim.reproduction import ahead, scale
 from riftsim.reproduction.claims import load_claims
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.levels import LEVELS, SMOKE
@@ -44,8 +44,46 @@ def test_names_choose_claims():
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduction")
-    assert main(["reproduce", "--smoke", "P10", "P22", "D09", "M01", "--out", str(out)]) == 0
+    assert main(["reproduce", "--smoke", "P10", "P22", "D09", "M01", "--out", str(out), "--jobs", "1"]) == 0
     return out
+
+
+def _recorded(out):
+    return json.loads((out / "scoreboard" / "smoke" / "scoreboard.json").read_text(encoding="utf-8"))
+
+
+def test_several_processes_make_the_same_runs_once_and_give_the_same_score(tmp_path, scored, capfd):
+    assert main(["reproduce", "--smoke", "P10", "P22", "D09", "M01", "--out", str(tmp_path), "--jobs", "2"]) == 0
+    one, two = _recorded(scored), _recorded(tmp_path)
+    assert two["claims"] == one["claims"]
+    for name, cost in one["costs"].items():
+        found = two["costs"][name]
+        assert [found[key] for key in ("runs", "queries", "new")] == [cost[key] for key in ("runs", "queries", "new")]
+    made = [{path.parent.name for path in out.glob("*/*/manifest.json")} for out in (scored, tmp_path)]
+    assert made[0] == made[1]
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("fig11_breakdown")]
+    assert len(said) == one["costs"]["fig11_breakdown"]["new"], "two processes made the same"
+
+
+def die(lab):
+    """A piece whose process ends."""
+    os._exit(3)
+
+
+def test_a_piece_whose_process_dies_is_left_to_the_score(tmp_path, capfd):
+    lab = Lab(SMOKE, tmp_path, say=print)
+    ahead.make_runs(lab, [die, *ahead.of_claims(lab, CLAIMS, {"M16"})], jobs=2)
+    assert "exit code 3; its runs are made later" in capfd.readouterr().out
+    assert {path.parent.name for path in lab.made} == {"one_hop_delay"}
+
+
+def test_every_claim_is_in_a_piece_and_sizes_of_the_scale_study_are_pieces_of_their_own(tmp_path):
+    lab = Lab(SMOKE, tmp_path)
+    pieces = ahead.of_claims(lab, CLAIMS, {claim.id for claim in CLAIMS})
+    sizes = [piece.args[0] for piece in pieces if len(piece.args) == 2]
+    assert sizes == sorted(SMOKE.base_sizes, reverse=True)
+    ids = [claim for piece in pieces if len(piece.args) == 1 for claim in piece.args[0]] + list(pieces[0].args[1])
+    assert sorted(ids) == sorted(claim.id for claim in CLAIMS)
 
 
 def test_a_scoreboard_has_every_claim_and_says_why_one_was_not_run(scored, capsys):

@@ -1,6 +1,8 @@
 """Recording and reading runs: round trip, atomicity, refusal."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -198,3 +200,28 @@ def test_columns_of_different_length():
         PointResult({"recall": np.zeros(2)}, np.zeros((3, 1), np.int32), np.zeros((3, 1), np.float32))
     with pytest.raises(ResultsError, match="expected the same shape"):
         PointResult({}, np.zeros((3, 1), np.int32), np.zeros((3, 2), np.float32))
+
+
+_TRY = """
+import fcntl, sys
+with open(sys.argv[1], "w") as lock:
+    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(sys.argv[2][:8], 16))
+"""
+
+
+def _another_process_gets(folder, config_hash) -> bool:
+    command = [sys.executable, "-c", _TRY, str(folder / recorder.LOCK_FILE), config_hash]
+    return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def test_a_configuration_that_is_run_is_reserved_and_no_other(tmp_path):
+    with recorder.reserved(tmp_path, "sweep", HASH):
+        assert not _another_process_gets(tmp_path / "sweep", HASH)
+        assert _another_process_gets(tmp_path / "sweep", "f" * 64)
+    assert _another_process_gets(tmp_path / "sweep", HASH)
+
+
+def test_where_no_lock_can_be_had_the_run_goes_on(tmp_path):
+    (tmp_path / "sweep").write_text("a file")
+    with recorder.reserved(tmp_path, "sweep", HASH):
+        pass
