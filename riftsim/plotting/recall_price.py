@@ -96,21 +96,21 @@ def _render(rows: list[dict[str, Any]], base: float | None, label: str):
                 [row["recall"] for row in own], [row[measure] for row in own],
                 color=look.colour, marker=look.marker, linestyle=look.line, mec="white", mew=0.4,
             )  # fmt: skip
+    bought = {row["routed"]: row["recall"] for row in reversed(rows) if row["routed"]}
     notes = [
         axes[0].annotate(
-            f"P = {row['routed']}", (row["recall"], row["latency_ms"]), xytext=(2, 4), textcoords="offset points",
-            fontsize=style.SMALL_PT, color=looks[row["series"]].colour,
+            f"P={routed}", (recall, 0.02), xycoords=("data", "axes fraction"), ha="center", fontsize=style.SMALL_PT,
+            color="#555555",
         )
-        for row in rows
-        if row["routed"] and row["series"] == labels[0]
+        for routed, recall in sorted(bought.items())
     ]  # fmt: skip
     axes[0].set_ylabel("Mean latency (ms)")
     axes[1].set_ylabel(f"Mean latency / that at {base:g}" if base is not None else "Mean latency / the lowest")
     for axis, measure in zip(axes, ("latency_ms", "relative"), strict=True):
         axis.set_xlabel(label)
         style.choose_scale(axis.yaxis, [row[measure] for row in rows])
-        if axis.get_yscale() == "linear":
-            axis.set_ylim(bottom=0)
+        lowest = min((row[measure] for row in rows if math.isfinite(row[measure])), default=0.0)
+        axis.set_ylim(bottom=0 if axis.get_yscale() == "linear" else lowest / 2)
     style.add_legend(figure, [style.handle(looks[name]) for name in labels], labels, columns)
     style.hide_overlapping(figure, notes)
     return figure
