@@ -182,7 +182,12 @@ def _edited(edit: tuple[str, str, str], folder: Path) -> Path:
 
 
 def share_closed(ours: float, changed: float, low: float, high: float) -> float:
-    """Return how much of the way from ours to the paper's number, or the nearest bound, a change goes."""
+    """Return how much of the way from ours to the paper's number, or the nearest bound, a change goes.
+
+    A change that brings ours into a range closes all of it.
+    """
+    if low < high and low <= changed <= high and not low <= ours <= high:
+        return 1.0
     paper = min(max(ours, low), high)
     return (changed - ours) / (paper - ours) if paper != ours else math.nan
 

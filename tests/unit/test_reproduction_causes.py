@@ -43,6 +43,8 @@ def test_what_is_changed_is_there(test):
         (1.0, 0.9, 1.5, 1.5, -0.2, "does not"),
         (1.0, 2.0, 1.5, 1.5, 2.0, "overshoots"),
         (10.0, 5.0, 2.0, 4.0, 5 / 6, "closes the gap"),
+        (10.0, 2.5, 2.0, 4.0, 1.0, "closes the gap"),
+        (10.0, 1.0, 2.0, 4.0, 1.5, "overshoots"),
     ],
 )
 def test_the_verdict_follows_from_the_share(ours, changed, low, high, share, verdict):
