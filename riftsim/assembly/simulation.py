@@ -1,5 +1,6 @@
 """The simulated cluster and load of a configuration."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -73,6 +74,8 @@ def simulate(
         on_progress=on_progress,
         traced=traced_arrivals(config.driver.trace, load.warmup, load.measured),
     )
+    if engine == "simpy":
+        gc.collect()  # nodes and load refer to each other, and through their searches to mapped graphs and vectors
     facts = {**run.facts, "engine": engine, "workers": simulated.budget.workers}
     if load.burst_ps:
         facts["burst"] = {"start_ps": load.burst_ps[0], "end_ps": load.burst_ps[1]}

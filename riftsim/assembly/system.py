@@ -119,10 +119,10 @@ def search_context(
     def fill(query: np.ndarray, table: np.ndarray) -> None:
         fill_table(codec.kind, metric, query, layout.dimension, codec.chunk_starts, codec.parameters, table)
 
-    def calibrated_alpha(delta: float, list_size: int) -> float:
+    def calibrate_alpha(context: SystemContext, delta: float, list_size: int) -> float:
         return stored_ratios(config, dataset, index, context, list_size, store).alpha(delta)
 
-    context = SystemContext(
+    return SystemContext(
         vectors=index.vectors,
         queries=np.array(dataset.queries, order="C"),
         metric=metric,
@@ -135,13 +135,12 @@ def search_context(
         k=config.search.k,
         threads=config.cluster.threads,
         queries_per_thread=config.cluster.queries_per_thread,
-        calibrated_alpha=calibrated_alpha,
+        calibrate_alpha=calibrate_alpha,
         true_ids=index.rows_of(dataset.truth.ids[:, : config.search.k]),
         memory_budget_bytes=round(config.cluster.memory_budget_gb * 1e9),
         partitions=partial(stored_partitions, dataset.base, metric, fingerprint=dataset.fingerprint, store=store),
         packs=partial(stored_packs, index.graph, fingerprint=index.facts["index"]["fingerprint"], store=store),
     )
-    return context
 
 
 def stored_ratios(

@@ -41,8 +41,9 @@ class SystemContext:
         L and k.
     threads, queries_per_thread : int
         Cores of a compute node, and queries that a main thread multiplexes.
-    calibrated_alpha : callable
-        ``calibrated_alpha(delta, L) -> float``: alpha of the verification rule, from the calibration queries.
+    calibrate_alpha : callable
+        ``calibrate_alpha(context, delta, L) -> float``, see `calibrated_alpha`. It is handed the context: one that held
+        itself would keep the mapped files of its run until a garbage collection.
     true_ids : integers (q, k) or None
         Rows of the true neighbours of the queries, -1 where there is none; only for what is called an oracle.
     memory_budget_bytes : int
@@ -65,11 +66,16 @@ class SystemContext:
     k: int
     threads: int
     queries_per_thread: int
-    calibrated_alpha: Callable[[float, int], float]
+    calibrate_alpha: Callable[["SystemContext", float, int], float]
     true_ids: np.ndarray | None = None
     memory_budget_bytes: int = 24_000_000_000
     partitions: Callable[..., PartitionedIndex] | None = None
     packs: Callable[..., np.ndarray] | None = None
+
+    def calibrated_alpha(self, delta: float, list_size: int) -> float:
+        """Return alpha of the verification rule for a share delta of misses, from searches of the calibration queries
+        with a list of that size (section 3.2)."""
+        return self.calibrate_alpha(self, delta, list_size)
 
     def new_search(self, make: Callable[..., Search], **settings) -> Search:
         """Make a search over the run's index by its codes.

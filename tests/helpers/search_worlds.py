@@ -79,7 +79,7 @@ class World:
             "k": k,
             "threads": 8,
             "queries_per_thread": 1,
-            "calibrated_alpha": lambda delta, calibration_list_size: 1.15,
+            "calibrate_alpha": lambda context, delta, calibration_list_size: 1.15,
             "true_ids": self.true_neighbors(k),
         }
         return SystemContext(**(fields | changes))

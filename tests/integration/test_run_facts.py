@@ -1,5 +1,8 @@
 """What a run records of itself: parts that add up, states over time, fingerprints, zeros where nothing is read."""
 
+import gc
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,25 @@ def test_the_states_of_queries_in_flight_are_counted(store, engine):
     assert 8 <= states["count"] <= 9  # one is made to look at
     assert 8 * states["largest_bytes"] >= charged
     assert states["largest_bytes"] <= states["total_bytes"] <= states["count"] * states["largest_bytes"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"system": {"kind": "riftann"}},
+        {"system": {"kind": "distvs"}, "cluster": {"threads": 38}},
+        {"system": {"kind": "pipeann"}},
+    ],
+    ids=lambda changes: changes["system"]["kind"],
+)
+def test_files_are_let_go_when_a_run_ends(store, changes):
+    """Without waiting for a garbage collection: a process of many runs would keep graphs and vectors of all of them."""
+    run(store, **changes)  # makes what it maps
+    gc.collect()
+    gc.disable()
+    try:
+        run(store, **changes)
+        mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if str(store.root) in line]
+    finally:
+        gc.enable()
+    assert mapped == []
