@@ -1,11 +1,12 @@
 """Publish scoreboards: copy them into results/published/reproduction and fill docs/reproduction.md from what is there.
 
     python scripts/reproduction_page.py                                  # the page alone
-    python scripts/reproduction_page.py full=DIR quick=DIR fitted=DIR    # results folders of `riftsim reproduce`
+    python scripts/reproduction_page.py full=DIR quick=DIR fitted=DIR larger=DIR    # folders of `riftsim reproduce`
 
-``full`` and ``quick`` are levels; ``fitted`` is the full level on the profile that `riftsim fit --full` wrote. What the
-page says between its markers is made from the files alone: counts, costs, the claims that are missed, the largest
-deviation first, what the fitted profile changes, and what scripts/reproduction_causes.py found.
+``full`` and ``quick`` are levels; ``fitted`` is the full level on the profile that `riftsim fit --full` wrote, and
+``larger`` its scale study on a larger set. What the page says between its markers is made from the files alone: counts,
+costs, the claims that are missed, the largest deviation first, what the fitted profile and the larger set change, and
+what scripts/reproduction_causes.py found.
 """
 
 import argparse
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/reproduction.md"
 PUBLISHED = ROOT / "results/published/reproduction"
 LINK = "../results/published/reproduction"
-LEVELS = {"full": "full", "quick": "quick", "fitted": "full"}
+LEVELS = {"full": "full", "quick": "quick", "fitted": "full", "larger": "full"}
 """What is published, and the level that it was run at."""
 
 
@@ -102,6 +103,25 @@ def fitted_tables(full: dict[str, Any], fitted: dict[str, Any]) -> list[str]:
     return lines
 
 
+def larger_tables(full: dict[str, Any], larger: dict[str, Any]) -> list[str]:
+    """What growth on a larger set predicts: the laws held against its largest size, and the claims that they decide."""
+    lines = ["| recall | quantity | law | by the smaller sizes | measured | holds |", "|---|---|---|---|---|---|"]
+    for row in pd.read_csv(PUBLISHED / "larger/laws.csv").to_dict("records"):
+        predicted = " to ".join(f"{row[key]:.4g}" for key in ("predicted_low", "predicted_high"))
+        cells = [f"{row['recall']:.2f}", row["quantity"], row["law"], predicted, f"{row['measured']:.4g}"]
+        lines.append(f"| {' | '.join([*cells, 'yes' if row['is_checked'] else 'no'])} |")
+    lines += ["\n| claim | what | paper | SIFT, 1 M | larger set | verdict |", "|---|---|---|---|---|---|"]
+    for before, after in zip(full["claims"], larger["claims"], strict=True):
+        if after["verdict"] == "not run" or not before["counts"]:
+            continue
+        verdict = " → ".join(dict.fromkeys((before["verdict"], after["verdict"])))
+        pairs = zip(lines_of(before), lines_of(after), strict=False)
+        for position, ((what, paper, ours, _, _), (_, _, then, _, _)) in enumerate(pairs):
+            own = (before["id"], verdict) if position == 0 else ("", "")
+            lines.append(f"| {own[0]} | {what} | {paper} | {ours} | {then} | {own[1]} |")
+    return lines
+
+
 def causes_table() -> list[str]:
     """What was suspected, what alone was changed, and what came of it."""
     lines = [
@@ -161,6 +181,10 @@ def page(text: str) -> str:
     if "fitted" in boards:
         tables = [made_by(boards["fitted"], "fitted"), *fitted_tables(boards["full"], boards["fitted"])]
         text = fill(text, "fitted", tables)
+    if "larger" in boards:
+        picture = f"\n![growth on the larger set]({LINK}/larger/growth.png)"
+        tables = [made_by(boards["larger"], "larger"), *larger_tables(boards["full"], boards["larger"]), picture]
+        text = fill(text, "larger", tables)
     return fill(text, "causes", causes_table())
 
 
@@ -180,7 +204,7 @@ def publish(name: str, results: Path) -> None:
 def main() -> None:
     """Copy and fill."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("results", nargs="*", metavar="NAME=DIR", help="full=, quick=, fitted= results folder")
+    parser.add_argument("results", nargs="*", metavar="NAME=DIR", help="full=, quick=, fitted=, larger= results folder")
     for given in parser.parse_args().results:
         name, _, folder = given.partition("=")
         publish(name, Path(folder))

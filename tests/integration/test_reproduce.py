@@ -16,7 +16,7 @@ from riftsim.reproduction.claims import load_claims
 from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.levels import LEVELS, SMOKE
 from riftsim.reproduction.measuring import MEASURES
-from riftsim.reproduction.scoreboard import as_record, chosen_claims, evaluate, markdown
+from riftsim.reproduction.scoreboard import NOT_ASKED, as_record, chosen_claims, evaluate, markdown
 
 CLAIMS = load_claims()
 
@@ -184,3 +184,32 @@ def test_the_whole_smoke_level(tmp_path):
             assert claim["reason"]
             assert "expected" not in claim["reason"], claim
     assert sum(claim["verdict"] != "not run" for claim in record["claims"]) >= 85
+
+
+@pytest.mark.slow
+def test_the_quick_level_on_the_bundled_set_and_after_a_kill(tmp_path, monkeypatch):
+    """Sections 4.5 and 4.8 by two processes: killed in the middle and resumed, the score is that of a run in one go."""
+    monkeypatch.delenv("RIFTSIM_DATA_DIR", raising=False)
+    command = [sys.executable, "-m", "riftsim", "reproduce", "--quick", "pipeline", "scalability", "--jobs", "2"]
+    command += ["--out", "results"]
+    records = []
+    for name, lines_until_killed in (("whole", None), ("killed", 12)):
+        folder = tmp_path / name
+        folder.mkdir()
+        if lines_until_killed:
+            with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+                for _ in range(lines_until_killed):
+                    assert process.stderr.readline()
+                process.kill()
+            assert not list(folder.glob("results/scoreboard/*"))
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        text = (folder / "results" / "scoreboard" / "quick" / "scoreboard.json").read_text(encoding="utf-8")
+        records.append(json.loads(text))
+    whole, resumed = records
+    assert resumed["claims"] == whole["claims"]
+    for claim in whole["claims"]:
+        asked = claim["section"] in ("pipeline", "scalability")
+        assert (claim["reason"] == NOT_ASKED) == (not asked)
+    of_sets = next(claim for claim in whole["claims"] if claim["id"] == "P10")
+    assert [part["verdict"] == "not run" for part in of_sets["parts"]] == [False, True, True]
+    assert resumed["costs"]["table3_scaling"]["runs"] == whole["costs"]["table3_scaling"]["runs"]
