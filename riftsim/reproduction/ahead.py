@@ -55,7 +55,8 @@ def _make(task: tuple[Lab, Piece]) -> set[Path]:
 
 
 def of_claims(lab: Lab, claims: Sequence[Claim], chosen: set[str]) -> list[Piece]:
-    """Divide claims: one piece per size of the scale study, from the largest, and one per experiment."""
+    """Divide claims: one piece per size of the scale study, from the largest, and one per experiment, from that of most
+    claims."""
     groups: dict[str, set[str]] = {}
     for claim in claims:
         if claim.id in chosen:
@@ -63,7 +64,7 @@ def of_claims(lab: Lab, claims: Sequence[Claim], chosen: set[str]) -> list[Piece
     at_sizes = groups.pop(scale.EXPERIMENT, set())
     sizes = sorted(lab.level.base_sizes, reverse=True) if at_sizes else []
     pieces: list[Piece] = [partial(_at_size, size, at_sizes) for size in sizes]
-    return pieces + [partial(_measure, ids) for ids in groups.values()]
+    return pieces + [partial(_measure, ids) for ids in sorted(groups.values(), key=len, reverse=True)]
 
 
 def of_fit(lab: Lab) -> list[Piece]:
