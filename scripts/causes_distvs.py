@@ -38,7 +38,6 @@ class DistVsChange(Change):
 
 
 _ALL = {"system__intake": "all"}
-_WAY = "propagation, NIC pipelines"
 CHANGES = (
     DistVsChange("as in table 1: one query per thread"),
     DistVsChange(
@@ -47,20 +46,8 @@ CHANGES = (
     DistVsChange("codes of 64 bytes", {"codes__bytes": 64}),
     DistVsChange("messages cost four times as much", factors={"posting": 4, "polling": 4}),
     *(
-        DistVsChange(
-            f"{name} times the propagation and NIC delay{slowed}",
-            factors={_WAY: times},
-            constants={"cpu.per_thread_slowdown_permille": permille} if permille else {},
-        )
-        for name, times, permille, slowed in (
-            ("six", 6, 0, ""),
-            ("eight", 8, 0, ""),
-            ("ten", 10, 0, ""),
-            ("twelve", 12, 0, ""),
-            ("twenty", 20, 0, ""),
-            ("eight", 8, 29, ", threads slow each other, 2.9 % each"),
-            ("twelve", 12, 44, ", threads slow each other, 4.4 % each"),
-        )
+        DistVsChange(f"{name} times the propagation and NIC delay", factors={"propagation, NIC pipelines": times})
+        for name, times in (("six", 6), ("eight", 8), ("ten", 10), ("twelve", 12), ("twenty", 20))
     ),
     DistVsChange("each thread of the memory node has connections of its own", {"system__connections": "dealt"}),
     DistVsChange("a thread takes all calls that wait, for the price of one", _ALL),
