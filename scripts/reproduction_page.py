@@ -165,8 +165,7 @@ def published_part(boards: dict[str, dict[str, Any]]) -> list[str]:
         "\n### What it costs\n",
         *costs_table(record["costs"]),
         "\n### The quick level\n",
-        f"{sets_text(quick['sets'])}; scored at {quick['versions']['commit']}, with what was counted then: "
-        f"[scoreboard.md]({LINK}/quick/scoreboard.md).\n",
+        made_by(quick, "quick"),
         *counts_table({"all": quick["counts"]["predict"]["all"]}),
         "\n### Growth with the number of vectors\n",
         f"![growth]({LINK}/full/growth.png)",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LEVELS = (
     ("smoke", "a few thousand vectors, to see that all works; says nothing of the paper (2 minutes)"),
-    ("quick", "10 thousand vectors, fewer queries (a quarter of an hour); the default"),
+    ("quick", "10 thousand vectors, fewer queries (10 minutes on two cores); the default"),
     ("full", "100 thousand vectors, and 1 M where they are there (2 hours)"),
 )
 
