@@ -23,9 +23,9 @@ FIGURES: dict[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
         "orderings",
         {
             "SIFT, 100 thousand": _PHOTOS,
-            "SIFT, 1 million": {"dataset.name": "sift-photos-1m"},
             "DEEP, 100 thousand": {"dataset.name": "deep-photos-100k"},
             "TEXT, 100 thousand": {"dataset.name": "text-wordnet-100k"},
+            "SIFT, 1 million": {"dataset.name": "sift-photos-1m"},
         },
     ),
     "table1-distvs": ("table1_distvs", {"DistVS": {**_PHOTOS, "search.L": 355, "system.queries_per_thread": 1}}),
