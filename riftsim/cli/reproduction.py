@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from riftsim.reproduction.lab import Lab
 
 _LEVELS = (
-    ("smoke", "a few thousand vectors, to see that all works; says nothing of the paper (2 minutes)"),
-    ("quick", "10 thousand vectors, fewer queries (10 minutes on two cores); the default"),
-    ("full", "100 thousand vectors, and 1 M where they are there (2 hours)"),
+    ("smoke", "a few thousand vectors, to see that all works; says nothing of the paper"),
+    ("quick", "10 thousand vectors, fewer queries; the default"),
+    ("full", "100 thousand vectors, and 1 M where they are there"),
 )
 
 _MOST_PROCESSES = 4
@@ -26,7 +26,9 @@ _MOST_PROCESSES = 4
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Add the commands of this module."""
     reproduce = commands.add_parser(
-        "reproduce", help="run what is missing for the claims of the RiftANN paper, and keep the score"
+        "reproduce",
+        help="run what is missing for the claims of the RiftANN paper, and keep the score",
+        epilog="on two cores --smoke takes at most 2 minutes, --quick 10, --full 2 hours",
     )
     reproduce.add_argument(
         "names",
@@ -35,6 +37,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help="claims, sections or experiments, e.g. P10 gate fig12b_window (default: all)",
     )
     _add_lab(reproduce)
+    _add_scale_set(reproduce)
     reproduce.add_argument("--score-only", action="store_true", help="run nothing, score what is recorded")
     add_json(reproduce)
     reproduce.set_defaults(command=_reproduce)
@@ -43,12 +46,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "fit", help="fit the calibrated constants of a hardware profile to the claims that may calibrate"
     )
     _add_lab(fit)
+    _add_scale_set(fit)
     fit.add_argument("--profile", metavar="FILE", type=Path, help="write the fitted profile (default: OUT/fitted.yaml)")
     add_json(fit)
     fit.set_defaults(command=_fit)
 
     sensitivity = commands.add_parser(
-        "sensitivity", help="tell how far each latency constant can move before a conclusion changes"
+        "sensitivity", help="tell how far latency constants, in groups, can move before a conclusion changes"
     )
     _add_lab(sensitivity)
     add_json(sensitivity)
@@ -70,11 +74,15 @@ def _add_lab(parser: argparse.ArgumentParser) -> None:
     )
     add_data_dir(parser)
     parser.add_argument("--hardware", metavar="PROFILE", help="in place of the profile of the experiment files")
+
+
+def _add_scale_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale-set", metavar="NAME", help="data set of the scale study (default: the largest here)")
 
 
 def _lab(options: argparse.Namespace, *, may_run: bool = True) -> "Lab":
     from riftsim.experiments.runner import require_writable
+    from riftsim.rdma.profiles import load_profile
     from riftsim.reproduction.lab import DEFAULT_OUT, Lab
     from riftsim.reproduction.levels import LEVELS
     from riftsim.workload.locate import find_spec
@@ -83,9 +91,11 @@ def _lab(options: argparse.Namespace, *, may_run: bool = True) -> "Lab":
     out = options.out or DEFAULT_OUT
     require_writable(out)
     level = LEVELS[options.level]
-    if options.scale_set:
-        read_spec(find_spec(options.scale_set, options.data_dir))
-        level = level.scaled_on(options.scale_set)
+    if scale_set := getattr(options, "scale_set", None):
+        read_spec(find_spec(scale_set, options.data_dir))
+        level = level.scaled_on(scale_set)
+    if options.hardware:
+        load_profile(options.hardware)
     return Lab(
         level,
         out,

@@ -1,6 +1,7 @@
 """The scoreboard: every claim with our number, interval and verdict; as JSON, Parquet and Markdown."""
 
 import dataclasses
+import difflib
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from riftsim.errors import ConfigError, ResultsError
 from riftsim.files import atomic_write
 from riftsim.reproduction.claims import Claim
 from riftsim.reproduction.lab import Lab, NotMeasured
-from riftsim.reproduction.measuring import AT_090, MEASURES, Measure
+from riftsim.reproduction.measuring import AT_090, MEASURES
 from riftsim.reproduction.scoring import ClaimScore, Missing, Order, Ours, PartScore, Value, count, score
 from riftsim.reproduction.variants import base_profile
 from riftsim.results import provenance
@@ -31,7 +32,8 @@ def chosen_claims(claims: Sequence[Claim], names: Sequence[str]) -> set[str]:
     ----------
     claims : sequence of Claim
     names : sequence of str
-        Experiment folders, sections or ids; all claims if there are none.
+        Experiment folders, figures or tables by which they begin (``fig09``), sections or ids; all claims if there are
+        none.
 
     Raises
     ------
@@ -40,19 +42,24 @@ def chosen_claims(claims: Sequence[Claim], names: Sequence[str]) -> set[str]:
     """
     chosen: set[str] = set()
     for name in names:
-        found = {c.id for c in claims if name in (c.id, c.section, *_folders(MEASURES[c.id]))}
+        found = {c.id for c in claims if name.casefold() in _names(c)}
         if not found:
-            known = sorted({folder for measure in MEASURES.values() for folder in _folders(measure)})
+            close = difflib.get_close_matches(name.casefold(), {known for c in claims for known in _names(c)}, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise ConfigError(
-                f"reproduce: found {name!r}, expected the id of a claim, a section "
-                f"({', '.join(dict.fromkeys(c.section for c in claims))}) or an experiment ({', '.join(known)})"
+                f"reproduce: found {name!r}{hint}, expected the id of a claim (P10), a folder of experiments, its "
+                f"figure or table (fig09) or a section ({', '.join(dict.fromkeys(c.section for c in claims))})"
             )
         chosen |= found
     return chosen if names else {claim.id for claim in claims}
 
 
-def _folders(measure: Measure) -> list[str]:
-    return [folder for folder in (measure.experiment, measure.figure) if folder]
+def _names(claim: Claim) -> set[str]:
+    """Return what a claim can be asked for by, in small letters."""
+    measure = MEASURES[claim.id]
+    folders = [folder for folder in (measure.experiment, measure.figure) if folder]
+    printed = {word for folder in folders for word in folder.split("_") if word.startswith(("fig", "table"))}
+    return {claim.id.casefold(), claim.section, *folders, *printed}
 
 
 def evaluate(

@@ -57,17 +57,17 @@ def _swept_systems(path: Path) -> list[dict[str, Any]]:
 
 
 def block(lab: Lab, experiment: str, kind: str) -> dict[str, Any]:
-    """Return the first system of a kind that an experiment sweeps.
+    """Return the one system of a kind that an experiment sweeps.
 
     Raises
     ------
     NotMeasured
-        There is none.
+        There is none, or several, of which a kind does not tell which is meant.
     """
-    for system in blocks(lab, experiment):
-        if system["kind"] == kind:
-            return system
-    raise NotMeasured(f"no system of kind {kind!r} in experiments/{experiment}")
+    found = [system for system in blocks(lab, experiment) if system["kind"] == kind]
+    if len(found) != 1:
+        raise NotMeasured(f"experiments/{experiment}: found {len(found)} systems of kind {kind!r}, expected one")
+    return found[0]
 
 
 def repeated(lab: Lab, experiment: str, dataset: str | Mapping[str, Any], **settings: Any) -> list[Run]:

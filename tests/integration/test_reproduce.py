@@ -1,5 +1,6 @@
 """`riftsim reproduce`: runs what is missing, scores, resumes; every claim has a measure."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -37,8 +38,15 @@ def test_names_choose_claims():
     assert {"G01", "G04", "G06", "G20"} <= chosen_claims(CLAIMS, ["fig13_gate"]) < chosen_claims(CLAIMS, ["gate"])
     assert {"B01", "B12"} <= chosen_claims(CLAIMS, ["fig10_billion"]) <= chosen_claims(CLAIMS, ["billion"])
     assert len(chosen_claims(CLAIMS, [])) == 138
-    with pytest.raises(ConfigError, match="'fig99'"):
-        chosen_claims(CLAIMS, ["fig99"])
+    assert (
+        chosen_claims(CLAIMS, ["fig09"])
+        == chosen_claims(CLAIMS, ["FIG08"])
+        == chosen_claims(CLAIMS, ["fig08_fig09_systems"])
+    )
+    assert "S01" in chosen_claims(CLAIMS, ["table3"])
+    assert chosen_claims(CLAIMS, ["m08"]) == {"M08"}
+    with pytest.raises(ConfigError, match=r"'fig12x' \(did you mean 'fig12[ab]'\?\), expected the id of a claim"):
+        chosen_claims(CLAIMS, ["fig12x"])
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +137,39 @@ def test_the_table_says_what_was_matched_and_how_a_claim_is_read(tmp_path):
     assert cells["| M01"][-2:] == ["one thread, one READ of 128 B at a time", ""]
     assert cells["| P08"][-1] == "ratio of Euclidean distances, not squared"
     assert {len(line) for claim, line in cells.items() if claim[2:] in {one.id for one in CLAIMS}} == {8}
+
+
+def test_a_profile_that_is_not_there_is_refused_before_anything_runs(tmp_path, capsys):
+    for command in ("reproduce", "fit", "sensitivity"):
+        assert main([command, "--smoke", "--hardware", "nonesuch", "--out", str(tmp_path / command)]) == 2
+        assert "nonesuch" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*/*/*"))
+
+
+def test_a_fit_is_the_same_whatever_the_predictions_say(tmp_path, monkeypatch, capsys):
+    """From the runs to the profile, with each number of each prediction changed: the file is the same."""
+    assert main(["fit", "--smoke", "--out", str(tmp_path), "--jobs", "2", "--profile", str(tmp_path / "one.yaml")]) == 0
+    moved = [
+        claim if claim.role == "calibrate" else dataclasses.replace(claim, targets=tuple(map(_moved, claim.targets)))
+        for claim in CLAIMS
+    ]
+    monkeypatch.setattr("riftsim.reproduction.claims.load_claims", lambda: moved)
+    assert main(["fit", "--smoke", "--out", str(tmp_path), "--profile", str(tmp_path / "two.yaml")]) == 0
+    assert (tmp_path / "one.yaml").read_bytes() == (tmp_path / "two.yaml").read_bytes()
+    assert "cpu.per_thread_slowdown_permille" in capsys.readouterr().out
+
+
+def _moved(target):
+    return dataclasses.replace(target, low=-7.0, high=1e6)
+
+
+@pytest.mark.slow
+def test_a_sensitivity_study_by_several_processes_is_that_of_one(tmp_path):
+    for jobs in ("1", "2"):
+        assert main(["sensitivity", "--smoke", "--out", str(tmp_path / jobs), "--jobs", jobs]) == 0
+    names = ("margins.csv", "hypercube.csv", "one_at_a_time.csv")
+    one, two = ([(tmp_path / jobs / "sensitivity/smoke" / name).read_text() for name in names] for jobs in ("1", "2"))
+    assert one == two
 
 
 def test_a_set_that_a_level_leaves_out_is_not_run(tmp_path):

@@ -7,9 +7,10 @@ import pytest
 from riftsim.plotting.output import write_figure
 from riftsim.plotting.tornado import drawing_of
 from riftsim.reproduction import sensitivity
-from riftsim.reproduction.lab import Lab
+from riftsim.reproduction.lab import Lab, NotMeasured
 from riftsim.reproduction.levels import SMOKE
-from riftsim.reproduction.variants import GROUPS
+from riftsim.reproduction.studies import block
+from riftsim.reproduction.variants import GROUPS, base_profile
 
 NAME = "one before two"
 
@@ -73,3 +74,21 @@ def test_profiles_are_moved_and_the_search_is_the_same(tmp_path):
     for group in GROUPS:  # a Latin hypercube: one sample in each quarter of every axis
         quarters = sorted(int((math.log2(row[group]) + 1) / 2 * SMOKE.samples) for row in found)
         assert quarters == list(range(SMOKE.samples))
+
+
+def test_riftann_of_the_conclusions_has_all_its_parts(tmp_path):
+    """The breakdown sweeps several systems of that kind, of which only the last is RiftANN as it is compared."""
+    lab = Lab(SMOKE, tmp_path)
+    profile = base_profile(None).name
+    for conclusion in sensitivity.CONCLUSIONS:
+        if "RiftANN before" in conclusion.name:
+            run = conclusion.ahead(lab, profile)
+            assert run.parameters["system.gate.kind"] == "impact-aware"
+            assert run.parameters["system.balancing.kind"] == "adaptive"
+            assert run.parameters["system.workers"] > 0
+            assert conclusion.behind(lab, profile).parameters["system.kind"] == "remote_vamana"
+
+
+def test_of_several_systems_of_a_kind_none_is_taken(tmp_path):
+    with pytest.raises(NotMeasured, match="fig11_breakdown: found 3 systems of kind 'riftann', expected one"):
+        block(Lab(SMOKE, tmp_path), "fig11_breakdown", "riftann")
