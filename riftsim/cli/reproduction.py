@@ -154,7 +154,7 @@ def _write_growth(lab: "Lab", folder: Path) -> list[Path]:
         studies = [scale.study(lab, recall) for recall in ("0.90", "0.95")]
     except NotMeasured:
         return []
-    figure = drawing_of(scale.curves(studies[1], LABELS))
+    figure = drawing_of(scale.curves(studies[1], LABELS), lab.runs_of(scale.EXPERIMENT))
     with contextlib.suppress(NotMeasured):
         studies += [scale_systems.study(lab, recall) for recall in ("0.90", "0.95")]
     rows = [row for study in studies for row in scale.table(study)]
@@ -260,7 +260,7 @@ def _sensitivity(options: argparse.Namespace) -> int:
     for name, table in (("one_at_a_time", rows), ("margins", margins), ("hypercube", samples)):
         with atomic_write(folder / f"{name}.csv") as partial:
             pd.DataFrame(table).to_csv(partial, index=False, float_format="%.6g", lineterminator="\n")
-    figures = write_figure(drawing_of(rows), folder / "tornado")
+    figures = write_figure(drawing_of(rows, runs=list(lab.used.values())), folder / "tornado")
     if options.json:
         print_json({"margins": margins, "hypercube": samples})
         return 0

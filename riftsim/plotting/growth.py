@@ -5,6 +5,7 @@ from typing import Any
 
 from riftsim.plotting import style
 from riftsim.plotting.output import Drawing
+from riftsim.results.store import Run
 
 LABELS = {
     "L": "List size L",
@@ -17,7 +18,7 @@ LABELS = {
 """Quantities that are drawn, with their labels."""
 
 
-def drawing_of(rows: Sequence[dict[str, Any]]) -> Drawing:
+def drawing_of(rows: Sequence[dict[str, Any]], runs: Sequence[Run] = ()) -> Drawing:
     """Make the figure of some rows, a panel per quantity, both axes logarithmic.
 
     Parameters
@@ -25,12 +26,14 @@ def drawing_of(rows: Sequence[dict[str, Any]]) -> Drawing:
     rows : sequence of dict
         ``quantity`` (of `LABELS`), ``n``, ``value``; ``low`` and ``high`` of what the law gives, None for what was
         measured.
+    runs : sequence of Run
+        From which they are.
 
     Returns
     -------
     Drawing
     """
-    return Drawing("growth", lambda: _render(list(rows)), list(rows), [])
+    return Drawing("growth", lambda: _render(list(rows)), list(rows), list(runs))
 
 
 def _render(rows: list[dict[str, Any]]):

@@ -5,11 +5,12 @@ from typing import Any
 
 from riftsim.plotting import style
 from riftsim.plotting.output import Drawing
+from riftsim.results.store import Run
 
 _SHORTER, _LONGER = "#56B4E9", "#D55E00"
 
 
-def drawing_of(rows: Sequence[dict[str, Any]], most_bars: int = 8) -> Drawing:
+def drawing_of(rows: Sequence[dict[str, Any]], most_bars: int = 8, runs: Sequence[Run] = ()) -> Drawing:
     """Make the figure of some rows.
 
     Parameters
@@ -19,12 +20,14 @@ def drawing_of(rows: Sequence[dict[str, Any]], most_bars: int = 8) -> Drawing:
         spans the effects of the smallest and the largest factor; the conclusion changes where it crosses 1.
     most_bars : int
         Per conclusion.
+    runs : sequence of Run
+        From which they are.
 
     Returns
     -------
     Drawing
     """
-    return Drawing("tornado", lambda: _render(list(rows), most_bars), list(rows), [])
+    return Drawing("tornado", lambda: _render(list(rows), most_bars), list(rows), list(runs))
 
 
 def _render(rows: list[dict[str, Any]], most_bars: int):

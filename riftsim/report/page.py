@@ -63,7 +63,10 @@ def render(content: Content) -> str:
         title=content.title,
         style=(_TEMPLATES / "style.css").read_text(encoding="utf-8"),
         script=(_TEMPLATES / "sort.js").read_text(encoding="utf-8"),
-        scoreboards=[_scoreboard(record, content.experiments) for record in content.scoreboards],
+        scoreboards=[
+            {"number": number, **_scoreboard(record, content.experiments)}
+            for number, record in enumerate(content.scoreboards, 1)
+        ],
         experiments=[_experiment(part) for part in content.experiments],
         provenance=_provenance(content.experiments),
     )
@@ -97,6 +100,7 @@ def _scoreboard(record: dict[str, Any], experiments: list[ExperimentPart]) -> di
     return {
         "paper": record["paper"],
         "level": record["level"],
+        "hardware": record["hardware"],
         "facts": {
             "command": " ".join(record["command"]),
             "commit": record["versions"].get("commit"),

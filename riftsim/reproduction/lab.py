@@ -115,6 +115,10 @@ class Lab:
             hardware=self.hardware,
         )
 
+    def runs_of(self, experiment: str) -> list[Run]:
+        """Return the runs of an experiment that were asked for so far."""
+        return [run for run in self.used.values() if run.experiment == experiment]
+
     def sizes_of(self, sizes: Sequence[int]) -> list[int]:
         """Return the sizes of the scale study that are looked at."""
         return [size for size in sizes if self.only_size in (None, size)]

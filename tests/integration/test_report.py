@@ -135,6 +135,15 @@ def test_published_figures_alone_make_a_report():
     assert all(part.figures for part in content.experiments)
 
 
+def test_scoreboards_of_one_level_on_two_profiles_have_places_and_headings_of_their_own(tmp_path):
+    text = write_report(_published() / "reproduction", out=tmp_path / "page.html").read_text(encoding="utf-8")
+    parsed = Parsed(text)
+    assert len(set(parsed.ids)) == len(parsed.ids)
+    assert all(link[1:] in parsed.ids for link in parsed.links if link.startswith("#"))
+    headings = re.findall(r"<h2>(Scoreboard[^<]*)</h2>", text)
+    assert len(set(headings)) == len(headings) >= 3
+
+
 def _published():
     from pathlib import Path
 

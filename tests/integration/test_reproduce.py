@@ -12,6 +12,8 @@ import pytest
 
 from riftsim.cli import main
 from riftsim.errors import ConfigError
+from riftsim.plotting.growth import drawing_of
+from riftsim.plotting.output import write_figure
 from riftsim.reproduction import ahead, scale
 from riftsim.reproduction.claims import load_claims
 from riftsim.reproduction.lab import Lab, NotMeasured
@@ -157,6 +159,14 @@ def test_a_fit_is_the_same_whatever_the_predictions_say(tmp_path, monkeypatch, c
     assert main(["fit", "--smoke", "--out", str(tmp_path), "--profile", str(tmp_path / "two.yaml")]) == 0
     assert (tmp_path / "one.yaml").read_bytes() == (tmp_path / "two.yaml").read_bytes()
     assert "cpu.per_thread_slowdown_permille" in capsys.readouterr().out
+
+
+def test_a_figure_of_growth_says_which_runs_it_is_of(tmp_path):
+    lab = Lab(dataclasses.replace(SMOKE, queries=30, work_queries=20), tmp_path)
+    rows = scale.study(lab, "0.90")
+    write_figure(drawing_of(scale.curves(rows, ["hops"]), lab.runs_of("scale")), tmp_path / "growth")
+    named = json.loads((tmp_path / "growth.runs.json").read_text(encoding="utf-8"))["runs"]
+    assert len(named) == len(lab.runs_of("scale")) > len(rows)
 
 
 def _moved(target):
