@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from riftsim.results.recorder import LOCK_FILE
+
 ROOT = Path(__file__).resolve().parents[2]
 HELPERS = ROOT / "tests" / "helpers"
 TIMEOUT_S = 60
@@ -53,7 +55,9 @@ def test_ctrl_c_keeps_finished_points_ends_the_workers_and_says_how_to_go_on(tmp
     assert "the same command goes on with the rest" in err
     assert "Traceback" not in err
     assert len(list((tmp_path / "results/runs/e").glob("seed*/manifest.json"))) == kept
-    assert not list((tmp_path / "results/runs/e").glob(".*")), "nothing is left half written"
+    assert [path.name for path in (tmp_path / "results/runs/e").glob(".*")] == [LOCK_FILE], (
+        "nothing is left half written"
+    )
 
     write(tmp_path, [0, 5])
     process = start(["run", "e.yaml", "--json"], tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -82,7 +86,9 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path, number):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == -number
-    assert not list((tmp_path / "results/runs/e").glob(".*")), "nothing is left half written"
+    assert [path.name for path in (tmp_path / "results/runs/e").glob(".*")] == [LOCK_FILE], (
+        "nothing is left half written"
+    )
 
 
 def test_a_terminal_of_another_encoding_is_no_error(tmp_path):
