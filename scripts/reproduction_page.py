@@ -22,6 +22,7 @@ import pandas as pd
 
 from riftsim.files import atomic_write
 from riftsim.report.page import sets_text
+from riftsim.reproduction.growth import grow
 from riftsim.reproduction.scoreboard import lines_of, markdown
 from riftsim.reproduction.sensitivity import summary
 
@@ -110,6 +111,7 @@ def larger_tables(full: dict[str, Any], larger: dict[str, Any]) -> list[str]:
         predicted = " to ".join(f"{row[key]:.4g}" for key in ("predicted_low", "predicted_high"))
         cells = [f"{row['recall']:.2f}", row["quantity"], row["law"], predicted, f"{row['measured']:.4g}"]
         lines.append(f"| {' | '.join([*cells, 'yes' if row['is_checked'] else 'no'])} |")
+    lines += ["", *across_sets()]
     lines += ["\n| claim | what | paper | SIFT, 1 M | larger set | verdict |", "|---|---|---|---|---|---|"]
     for before, after in zip(full["claims"], larger["claims"], strict=True):
         if after["verdict"] == "not run" or not before["counts"]:
@@ -119,6 +121,19 @@ def larger_tables(full: dict[str, Any], larger: dict[str, Any]) -> list[str]:
         for position, ((what, paper, ours, _, _), (_, _, then, _, _)) in enumerate(pairs):
             own = (before["id"], verdict) if position == 0 else ("", "")
             lines.append(f"| {own[0]} | {what} | {paper} | {ours} | {then} | {own[1]} |")
+    return lines
+
+
+def across_sets() -> list[str]:
+    """What the laws of the million vectors say of the largest size of the other set, at recall 0.95."""
+    lines = ["| quantity, at 0.95 | law of the 1 M set | measured on the larger set | holds |", "|---|---|---|---|"]
+    small, large = (pd.read_csv(PUBLISHED / name / "growth.csv") for name in ("full", "larger"))
+    for quantity in large.quantity.unique():
+        known, found = (rows[(rows.quantity == quantity) & rows.low.isna()] for rows in (small, large))
+        n, value = found.loc[found.n.idxmax(), ["n", "value"]]
+        _, low, high = grow(known.n.tolist(), known.value.tolist()).predict(n)
+        holds = "yes" if low <= value <= high else "no"
+        lines.append(f"| {quantity} | {low:.4g} to {high:.4g} | {value:.4g} | {holds} |")
     return lines
 
 
@@ -144,9 +159,12 @@ def fill(text: str, marker: str, lines: list[str]) -> str:
 
 def made_by(record: dict[str, Any], name: str) -> str:
     """Say by which command a scoreboard was made, when and on what."""
+    command = record["command"]
+    chosen = "--scale-set" in command
+    data = command[command.index("--scale-set") + 1] if chosen else sets_text(record["sets"])
     return (
-        f"`{' '.join(record['command'])}`, runs of commit {', '.join(record['run_commits'])}, scored at "
-        f"{record['versions']['commit']}, {record['finished'][:10]}; {sets_text(record['sets'])}; "
+        f"`{' '.join(command)}`, runs of commit {', '.join(record['run_commits'])}, scored at "
+        f"{record['versions']['commit']}, {record['finished'][:10]}; {data}; "
         f"profile `{record['hardware']}`. Every claim: [scoreboard.md]({LINK}/{name}/scoreboard.md).\n"
     )
 

@@ -198,6 +198,20 @@ def test_the_scale_study_takes_the_set_that_is_asked_for(tmp_path, capsys):
     assert not list((tmp_path / "none").glob("**/*"))
 
 
+def test_the_scale_study_takes_a_generated_set_of_any_size_and_wants_four_sizes(tmp_path):
+    text = "name: made\nlicence: CC0\nmetric: l2\ndtype: uint8\ndimension: 128\nn: {}\n"
+    text += "synthetic: {{intrinsic_dimension: 6, clusters: 4, spread: 0.5, queries: 1100, seed: 0}}\n"
+    for n in (1700, 3000):
+        (tmp_path / f"made{n}.yaml").write_text(text.format(n), encoding="utf-8")
+    enough = Lab(SMOKE.scaled_on(str(tmp_path / "made3000.yaml")), tmp_path)
+    assert scale.data_of(enough).endswith("made3000.yaml, 1,000, 1,500, 2,000, 3,000 vectors, 60 queries")
+    few = Lab(SMOKE.scaled_on(str(tmp_path / "made1700.yaml")), tmp_path)
+    with pytest.raises(NotMeasured, match=r"2 size\(s\), expected four or more: .*2,?000"):
+        scale.at_each(
+            few.level.base_sizes, lambda n: few.runs("operating_points", scale.sized(few, n), dataset__split_seed=0)
+        )
+
+
 _KILLED = """
 import os, signal, sys
 from riftsim.reproduction.claims import load_claims
