@@ -11,34 +11,65 @@ from riftsim.computenode.drivers.compiled import run_compiled
 from riftsim.computenode.drivers.local import step_through
 from riftsim.errors import ConfigError, ProtocolError
 from riftsim.kernels import query as q
+from riftsim.kernels.candidates import TAKEN, id_of
 from riftsim.search.memory_side import HEADER_BYTES, MemorySideSearch
 from riftsim.search.rounds import RoundSearch
 from riftsim.testing import check_program
 
 
 def oracle(world, query, list_size, beam):
-    """Survivors sent in each call, unseen neighbours of each reply, and all nodes that ever entered: plain lists."""
+    """Of each call the survivors sent, the nodes expanded and their unseen neighbours, and all that ever entered.
+
+    Plain lists, each in order.
+    """
     compact = world.compact(query)
     key = lambda node: (float(compact[node]), node)  # noqa: E731
-    sent, replied, entered, expanded = [], [], set(), set()
+    sent, taken, replied, entered, expanded = [], [], [], set(), set()
     candidates, seen, survivors = [], {world.graph.start}, [world.graph.start]
     while True:
-        sent.append(len(survivors))
+        sent.append(survivors)
         candidates = sorted([*candidates, *survivors], key=key)[:list_size]
         entered |= set(candidates)
         chosen = [node for node in candidates if node not in expanded][:beam]
         expanded |= set(chosen)
+        taken.append(chosen)
         unseen = []
         for node in chosen:
             for other in world.neighbors(node):
                 if other not in seen:
                     seen.add(other)
                     unseen.append(other)
-        replied.append(len(unseen))
+        replied.append(unseen)
         if not chosen:
-            return sent, replied, entered
+            return sent, taken, replied, entered
         worst = compact[candidates[-1]] if len(candidates) == list_size else np.inf
         survivors = [node for node in unseen if compact[node] <= worst]
+
+
+class WatchedSearch(MemorySideSearch):
+    """Writes down what goes with each call, and what its thread at the memory node took and found."""
+
+    def start(self, query_index):
+        self.sent, self.taken, self.replied = [], [], []
+        return super().start(query_index)
+
+    def _call(self, work, survivors, query_bytes=0):
+        self.sent.append(self._pending() if self.sent else self._listed())
+        before = set(self._listed(taken=True))
+        step = super()._call(work, survivors, query_bytes)
+        self.taken.append([node for node in self._listed(taken=True) if node not in before])
+        self.replied.append(self._pending())
+        return step
+
+    def _listed(self, taken=False):
+        entries = self.state.candidates[: self.state.numbers[q.LIST_SIZE]]
+        return [int(id_of(entry)) for entry in entries if not taken or entry & TAKEN]
+
+    def _pending(self):
+        numbers, state = self.state.numbers, self.state
+        tasks = [state.tasks[n % len(state.tasks)] for n in range(numbers[q.TASK_HEAD], numbers[q.TASK_TAIL])]
+        places = [at for task in tasks for at in range(task[q.TASK_START], task[q.TASK_STOP])]
+        return [int(state.pending_ids[at % len(state.pending_ids)]) for at in places]
 
 
 @settings(max_examples=60)
@@ -46,7 +77,7 @@ def oracle(world, query, list_size, beam):
 def test_calls_are_the_oracles_and_results_those_of_verifying_everything(seed, query, list_size, beam):
     world = random_world(seed)
     size = {"list_size": list_size, "k": 4, "beam_width": beam}
-    search = MemorySideSearch(*world.search_arguments(), **size)
+    search = WatchedSearch(*world.search_arguments(), **size)
     plain = RoundSearch(*world.search_arguments(), **size, verify=q.VERIFY_ALL)
     calls = []
     step = search.start(query)
@@ -58,10 +89,13 @@ def test_calls_are_the_oracles_and_results_those_of_verifying_everything(seed, q
     assert np.array_equal(answer.distances, expected.distances)
     for name in ("expansions", "exact_evaluations", "evaluations", "insertions"):
         assert answer.counts[name] == expected.counts[name], name
-    sent, replied, entered = oracle(world, query, list_size, beam)
-    requests = [HEADER_BYTES + 8 * survivors for survivors in sent]
+    sent, taken, replied, entered = oracle(world, query, list_size, beam)
+    assert search.sent == sent
+    assert search.taken == taken
+    assert search.replied == replied
+    requests = [HEADER_BYTES + 8 * len(survivors) for survivors in sent]
     requests[0] += world.queries[query].nbytes
-    replies = [HEADER_BYTES + 4 * neighbors for neighbors in replied[:-1]] + [HEADER_BYTES + 4 * 8]
+    replies = [HEADER_BYTES + 4 * len(unseen) for unseen in replied[:-1]] + [HEADER_BYTES + 4 * 8]
     assert [call.request_bytes for call in calls] == requests
     assert [call.reply_bytes for call in calls] == replies
     assert answer.counts["exact_evaluations"] == len(entered)

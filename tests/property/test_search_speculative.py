@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from search_runs import answers_of, local_answers, parts_ps, simulate, system_of
 from search_worlds import random_world
 
-from riftsim.computenode.drivers.local import step_through
 from riftsim.errors import ProtocolError
 from riftsim.results.trace import trace_of
 from riftsim.search.rounds import RoundSearch
@@ -24,29 +23,43 @@ def searches(world, list_size, k, **settings):
 
 
 def oracle(world, query, list_size, prefetch, cached):
-    """Nodes expanded in order, guesses, right ones, reads ahead, those used, and remote reads: plain lists."""
+    """Nodes expanded in order, guesses, right ones, reads ahead, those used, and remote reads in order: plain lists."""
     compact = world.compact(query)
     key = lambda node: (float(compact[node]), node)  # noqa: E731
     candidates, seen = [world.graph.start], {world.graph.start}
-    expanded, ahead, used, guesses, right, remote = [], set(), 0, 0, 0, 0
+    expanded, ahead, used, guesses, right, remote = [], set(), 0, 0, 0, []
     guess = None
     while left := [node for node in candidates if node not in expanded]:
         node = left[0]
         right += node == guess
         used += node in ahead
-        remote += node not in ahead and node not in cached
+        if node not in ahead and node not in cached:
+            remote.append(node)
         expanded.append(node)
         guess = left[1] if prefetch and len(left) > 1 else None
         guesses += guess is not None
         if guess is not None and guess not in ahead and guess not in cached:
             ahead.add(guess)
-            remote += 1
+            remote.append(guess)
         for other in world.neighbors(node):
             if other not in seen:
                 seen.add(other)
                 candidates.append(other)
         candidates = sorted(candidates, key=key)[:list_size]
     return expanded, guesses, right, len(ahead), used, remote
+
+
+def read_in_turn(search, query, seed):
+    """Nodes in the order in which they are read, where reads come one by one in some order."""
+    rng = np.random.default_rng(seed)
+    step, nodes, open_tags = search.start(query), [], []
+    while True:
+        reads = [read for part in step.parts() for read in part.chain]
+        nodes += [read.node for read in reads]
+        open_tags += [read.tag for read in reads]
+        if step.parts()[-1].done:
+            return nodes
+        step = search.receive([open_tags.pop(rng.integers(len(open_tags)))], [])
 
 
 @settings(max_examples=60)
@@ -61,7 +74,8 @@ def test_it_reads_what_the_oracle_reads_and_finds_what_a_beam_of_one_finds(seed,
     world = random_world(seed)
     cached = np.random.default_rng(seed).random(len(world.vectors)) < share
     search, plain = searches(world, list_size, 4, prefetch=prefetch, cached=cached if share else None)
-    answer, expected = step_through(search, query), plain.run(query)
+    nodes = read_in_turn(search, query, seed)
+    answer, expected = search.answer(), plain.run(query)
     assert np.array_equal(answer.ids, expected.ids)
     assert np.array_equal(answer.distances, expected.distances)
     expanded, guesses, right, ahead, used, remote = oracle(
@@ -71,10 +85,11 @@ def test_it_reads_what_the_oracle_reads_and_finds_what_a_beam_of_one_finds(seed,
     assert counts["expansions"] == len(expanded) == expected.counts["expansions"]
     assert (counts["guesses"], counts["guesses_right"]) == (guesses, right)
     assert (counts["reads_ahead"], counts["reads_ahead_used"]) == (ahead, used)
-    assert counts["reads_record"] == remote
-    assert counts["reads_cached"] + remote == len(expanded) + ahead - used
+    assert nodes == remote
+    assert counts["reads_record"] == len(remote)
+    assert counts["reads_cached"] + len(remote) == len(expanded) + ahead - used
     layout = world.region.layout
-    assert counts["bytes_read"] == remote * layout.record_bytes
+    assert counts["bytes_read"] == len(remote) * layout.record_bytes
 
 
 @pytest.mark.parametrize("settings", [{}, {"prefetch": False}, {"split_update": False}])

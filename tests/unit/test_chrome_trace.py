@@ -3,9 +3,11 @@
 import json
 
 import jsonschema
+import msgspec
 import pytest
 from traced_runs import WARMUP, traced_run
 
+from riftsim.config.systems import AdaptiveBalancing
 from riftsim.results.chrome_trace import chrome_trace, write_chrome_trace
 from riftsim.results.timeline import main_thread
 from riftsim.results.trace import BLOCKED_GATE, trace_of
@@ -111,3 +113,17 @@ def test_every_decision_of_the_gate_is_there(trace):
     events = chrome_trace(one, {})["traceEvents"]
     held = [event["args"]["value"] for event in events if event["name"] == "gate holds an expansion back"]
     assert held == list((one.steps["blocked"] == BLOCKED_GATE).astype(int))
+
+
+@pytest.mark.parametrize(("counter", "column"), [("window W_R", "window"), ("worker allowance T_q", "allowance")])
+def test_every_control_point_is_there(counter, column):
+    often = msgspec.to_builtins(AdaptiveBalancing(interval=2))
+    trace = trace_of(traced_run("riftann", balancing=often).trace, WARMUP)
+    for row in trace.queries["row"]:
+        one = trace.of(row)
+        found = [event for event in chrome_trace(one, {})["traceEvents"] if event["name"] == counter]
+        points = one.control.sort_values("at_ps", kind="stable")
+        assert points[column].nunique() > 1
+        assert [event["args"]["value"] for event in found] == points[column].tolist()
+        since_us = (points["at_ps"] - one.queries["arrival_ps"].iloc[0]) / 1e6
+        assert [event["ts"] for event in found] == pytest.approx(since_us.tolist())
