@@ -1,7 +1,9 @@
 """DiskANN and PipeANN over real reads of a file, and what ends in an error instead."""
 
 import os
+import re
 import resource
+import threading
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from riftsim.artifacts import ArtifactStore
 from riftsim.assembly import run_point
 from riftsim.config.sweep import load_experiment
 from riftsim.errors import ConfigError, IndexFileError, TransportError
+from riftsim.experiments.runner import run_experiment
 from riftsim.index.sectors import SECTOR_BYTES, SectorLayout
+from riftsim.results.store import load_runs
 from riftsim.storage.file_port import FilePort
 from riftsim.transport.port import Read
 
@@ -32,8 +36,8 @@ def store(tmp_path_factory):
     return ArtifactStore(tmp_path_factory.mktemp("artifacts"))
 
 
-def run(store, system, driver, **changes):
-    content = {
+def point_content(system, driver):
+    return {
         "name": "disk",
         "dataset": {"name": "sift-photos-10k", "n": 2000, "queries": 20},
         "index": {"kind": "vamana", "R": 16, "L": 32},
@@ -43,7 +47,10 @@ def run(store, system, driver, **changes):
         "system": system,
         "driver": driver,
     }
-    (point,) = load_experiment(content | changes).points
+
+
+def run(store, system, driver, **changes):
+    (point,) = load_experiment(point_content(system, driver) | changes).points
     return run_point(point.config, artifacts=store)
 
 
@@ -103,6 +110,29 @@ def test_a_short_file_is_refused(store, tmp_path):
     os.truncate(index_file(tmp_path), 3 * SECTOR_BYTES)
     with pytest.raises(IndexFileError, match=rf"found {3 * SECTOR_BYTES} bytes, expected {LAYOUT.file_bytes(2000)}"):
         on_disk(store, tmp_path, {"kind": "diskann"})
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+@pytest.mark.parametrize("kind", ["diskann", "pipeann"])
+def test_a_read_that_fails_ends_the_run_and_nothing_is_recorded(store, tmp_path, monkeypatch, kind, loops):
+    """The file loses its end once it is open, as when a drive fails under a run."""
+
+    def open_and_cut(path, *arguments, **settings):
+        port = FilePort(path, *arguments, **settings)
+        os.truncate(path, 3 * SECTOR_BYTES)
+        return port
+
+    monkeypatch.setattr("riftsim.assembly.disk.FilePort", open_and_cut)
+    monkeypatch.setenv("RIFTSIM_CACHE_DIR", str(store.root))
+    driver = {"kind": "file", "folder": str(tmp_path / "drive"), "readers": 4, "direct": False, "event_loops": loops}
+    experiment = load_experiment(point_content({"kind": kind}, driver))
+    (outcome,) = run_experiment(experiment, out=tmp_path / "results").outcomes
+    path = re.escape(str(index_file(tmp_path / "drive")))
+    failed = re.search(rf"{path}: read of 4096 bytes at byte (\d+): found 0 bytes, the end of the file", outcome.error)
+    assert failed, outcome.error
+    assert int(failed[1]) in range(3 * SECTOR_BYTES, LAYOUT.file_bytes(2000), SECTOR_BYTES)
+    assert load_runs(tmp_path / "results").runs == []
+    assert not any(thread.name.startswith("file-reader") for thread in threading.enumerate())
 
 
 def test_a_full_disk_leaves_nothing_behind(store, tmp_path):
