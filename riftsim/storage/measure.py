@@ -3,6 +3,7 @@
 import math
 import mmap
 import os
+import stat
 import threading
 import time
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ def measure_drive(
     Raises
     ------
     TransportError
-        If the file cannot be opened or read in this way, is too small or mostly holes: names it.
+        If the file cannot be opened or read in this way, is a folder, too small or mostly holes: names it.
     """
     path = os.fspath(path)
     size = _size(path)
@@ -117,6 +118,8 @@ def _size(path: str) -> int:
         status = Path(path).stat()
     except OSError as error:
         raise TransportError(f"{path}: cannot be read: {error.strerror}") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise TransportError(f"{path}: found a folder, expected a file on the drive, of at least {8 * MIB} bytes")
     size, stored = status.st_size, status.st_blocks * _BLOCK_BYTES
     if size < 8 * MIB:
         raise TransportError(f"{path}: found {size} bytes, expected at least {8 * MIB} to read at random places of")

@@ -34,6 +34,12 @@ def test_a_file_that_cannot_be_measured_is_named(tmp_path, size, message):
     assert str(path) in str(refused.value)
 
 
+def test_a_folder_is_said_to_be_one(tmp_path, capsys):
+    assert main(["calibrate", "--ssd", str(tmp_path), "--out", str(tmp_path / "mine.yaml")]) == 2
+    assert f"{tmp_path}: found a folder, expected a file on the drive" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_of_holes_says_nothing_of_a_drive(tmp_path):
     path = tmp_path / "file"
     path.touch()
