@@ -57,8 +57,8 @@ def simulate(
         simulated = alter(simulated)
     if config.driver.trace and (simulated.memory_threads or simulated.make_node is not ComputeNode):
         raise ConfigError(
-            f"driver.trace: found a block, but the calls and batches of system '{system.name}' are not written down; "
-            "expected none"
+            f"driver.trace: found one with system '{system.name}', whose calls or batches are not written down; "
+            "expected no trace"
         )
     engine = engine_of(config.driver.engine, simulated, system)
     run = _ENGINES[engine](

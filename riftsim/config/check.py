@@ -5,9 +5,17 @@ from collections.abc import Iterator
 
 import msgspec
 
+from riftsim.config.keys import blocks_of, tag_of
 from riftsim.config.machines import ClosedLoad, FileDriver, LiveDriver, LocalDriver, ReplayDriver, SimDriver
 from riftsim.config.schema import ExperimentConfig
-from riftsim.config.systems import AdaptiveBalancing, DHnswConfig, DiskAnnConfig, DistVsConfig, PipeAnnConfig
+from riftsim.config.systems import (
+    AdaptiveBalancing,
+    DHnswConfig,
+    DiskAnnConfig,
+    DistVsConfig,
+    PipeAnnConfig,
+    SystemConfig,
+)
 from riftsim.yaml_file import KeyPath
 
 Problem = tuple[KeyPath, str]
@@ -26,14 +34,39 @@ _MOST: dict[KeyPath, int] = {
 }
 """Keys whose values, if larger, would overflow what is computed of them."""
 
+_UNTRACED = {
+    "diskann": "reads of a drive",
+    "pipeann": "reads of a drive",
+    "distvs": "calls",
+    "d_hnsw": "batches",
+}
+"""Systems of which no timeline can be made, and what of them a trace has no place for."""
+
 
 def problems(config: ExperimentConfig) -> list[Problem]:
     """Return every contradiction of a configuration as the path of a key and a sentence; empty if it is sound."""
     return [
         problem
-        for check in (_search, _data, _cluster, _threads, _load, _live, _balancing, _plugins, _numbers)
+        for check in (_search, _data, _cluster, _threads, _tracing, _load, _live, _balancing, _plugins, _numbers)
         for problem in check(config)
     ]
+
+
+def untraced(config: ExperimentConfig) -> str | None:
+    """Say what keeps the queries of a configuration from being traced; None if nothing does.
+
+    Returns
+    -------
+    str or None
+        The driver or the system, and which there may be.
+    """
+    driver, system = config.driver.__struct_config__.tag, config.system.__struct_config__.tag
+    if not isinstance(config.driver, SimDriver):
+        return f"driver '{driver}', which writes down no timelines; 'sim' does"
+    if system not in _UNTRACED:
+        return None
+    others = (tag for block in blocks_of(SystemConfig) if (tag := tag_of(block)) not in (*_UNTRACED, "plugin"))
+    return f"system '{system}', whose {_UNTRACED[system]} are not written down; those of {', '.join(others)} are"
 
 
 def _search(config: ExperimentConfig) -> Iterator[Problem]:
@@ -91,8 +124,6 @@ def _cluster(config: ExperimentConfig) -> Iterator[Problem]:
         if config.cluster.record_cache.kind != "none":
             kind = config.cluster.record_cache.kind
             yield ("cluster", "record_cache", "kind"), f"found '{kind}', expected 'none' with system '{system}'"
-        if isinstance(config.driver, SimDriver) and config.driver.trace is not None:
-            yield ("driver", "trace"), f"found one with system '{system}', whose drive keeps none; expected no trace"
         if isinstance(config.driver, LiveDriver | ReplayDriver):
             found = config.driver.__struct_config__.tag
             yield ("driver", "kind"), f"found '{found}' with system '{system}', which reads a drive; expected 'file'"
@@ -116,6 +147,11 @@ def _threads(config: ExperimentConfig) -> Iterator[Problem]:
     if cluster.memory_nodes != 1:
         found = f"found {cluster.memory_nodes} with system 'distvs'"
         yield ("cluster", "memory_nodes"), f"{found}, expected 1: it is reconstructed for one"
+
+
+def _tracing(config: ExperimentConfig) -> Iterator[Problem]:
+    if isinstance(config.driver, SimDriver) and config.driver.trace is not None and (found := untraced(config)):
+        yield ("driver", "trace"), f"found one with {found}; expected no trace"
 
 
 def _load(config: ExperimentConfig) -> Iterator[Problem]:

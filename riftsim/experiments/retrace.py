@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from riftsim.config.check import untraced
 from riftsim.config.sweep import Experiment, Point, Settings, load_experiment
 from riftsim.errors import ConfigError, ResultsError
 from riftsim.experiments.point import Outcome, PointTask, execute
@@ -19,7 +20,7 @@ DEFAULT_TRACES = Path("results/traces")
 def run_of(
     source: str, settings: Settings = (), *, data_dir: Path | None = None, reporter: Reporter | None = None
 ) -> Run:
-    """Open a recorded run, or run the one point of an experiment file if that was not done yet.
+    """Open a recorded run whose queries can be traced, or run the one point of a file if that was not done yet.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def run_of(
     Raises
     ------
     ConfigError, ResultsError
-        No run there, several points, or the point failed.
+        No run there, several points, queries that cannot be traced (before anything is run), or the point failed.
     """
     folder = Path(source)
     if folder.is_dir():
@@ -40,9 +41,11 @@ def run_of(
         run = open_run(folder)
         if run is None:
             raise ResultsError(f"{folder}: found no complete run; expected the directory of one, with a manifest.json")
+        _require_traceable(_recorded_point(run), str(run.path))
         return run
     experiment = load_experiment(source, settings)
     point = _only_point(experiment)
+    _require_traceable(point, f"{experiment.name}/{point.slug}")
     report = run_experiment(experiment, data_dir=data_dir, reporter=reporter)
     if report.interrupted:
         raise KeyboardInterrupt
@@ -100,11 +103,14 @@ def traced(
 
     Raises
     ------
+    ConfigError
+        If its driver or its system cannot be traced; names it.
     ResultsError
         If it failed, or if its queries end at other times than those that are recorded.
     """
+    _require_traceable(_recorded_point(run), str(run.path))
     trace = {"first": min(rows), "queries": max(rows) - min(rows) + 1}
-    point = _only_point(load_experiment(run.path / CONFIG_FILE, {"driver.trace": trace}))
+    point = _recorded_point(run, {"driver.trace": trace})
     again = find_run(out, run.experiment, point.hash)
     if again is None:
         task = PointTask(run.experiment, replace(point, slug=run.manifest["slug"]), out, data_dir)
@@ -136,6 +142,15 @@ def _only_point(experiment: Experiment) -> Point:
             f"each of {keys}, or name a run's directory"
         )
     return experiment.points[0]
+
+
+def _recorded_point(run: Run, settings: Settings = ()) -> Point:
+    return _only_point(load_experiment(run.path / CONFIG_FILE, settings))
+
+
+def _require_traceable(point: Point, name: str) -> None:
+    if found := untraced(point.config):
+        raise ConfigError(f"{name}: its queries cannot be traced: found {found}")
 
 
 def _require_same_times(run: Run, again: Run) -> None:
