@@ -9,6 +9,7 @@ from riftsim.plotting.series import Names, Point, Series, at_matched_recall, ser
 from riftsim.results.store import RunSet
 
 _BAR_IN = 0.3
+_WIDE_RANGE = 50  # largest bar over smallest mean from which on a linear axis hides the small bars
 _KINDS = {"hidden_updates": ("Mean", "#0072B2", ""), "hidden_updates_p95": ("P95", "#E69F00", "////")}
 
 
@@ -52,7 +53,7 @@ def _render(rows: list[dict[str, Any]]):
             if math.isfinite(low):
                 axes.plot([low, high], [place, place], color="#000000", linewidth=0.8)
             axes.annotate(
-                f"{value:.2f}" if number == 0 else f"{value:.3g}",
+                f"{value:.2f}" if number == 0 else f"{value:.4g}",
                 (max(value, high) if math.isfinite(high) else value, place),
                 xytext=(3, 0),
                 textcoords="offset points",
@@ -61,7 +62,11 @@ def _render(rows: list[dict[str, Any]]):
             )
     axes.set_yticks(range(len(rows)), [row["series"] for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlim(0, 1.15 * most or 1)
+    if most > _WIDE_RANGE * min(row["hidden_updates"] for row in rows) > 0:
+        axes.set_xscale("symlog", linthresh=1.0)  # linear to 1: bars keep their zero
+        axes.set_xlim(0, 6 * most)
+    else:
+        axes.set_xlim(0, 1.15 * most or 1)
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", length=0)
     style.add_legend(figure, handles, [label for label, _, _ in _KINDS.values()], 2)

@@ -57,7 +57,7 @@ def _row(label: str, point: Point) -> dict[str, Any]:
 def _render(rows: list[dict[str, Any]], bounds: list[float]):
     from matplotlib.patches import Patch
 
-    panels = list(dict.fromkeys((row["series"], row["L"]) for row in rows))
+    panels = _grid(list(dict.fromkeys((row["series"], row["L"]) for row in rows)))
     packs = sorted({row["pack"] for row in rows})
     columns = _columns(panels)
     lines = max(1, math.ceil(len(panels) / columns))
@@ -73,6 +73,9 @@ def _render(rows: list[dict[str, Any]], bounds: list[float]):
     top = 108 * max([highest, *bounds])
     several = len({row["series"] for row in rows}) > 1
     for number, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
+        if panel is None:
+            axis.set_axis_off()
+            continue
         own = [row for row in rows if (row["series"], row["L"]) == panel]
         _panel(axis, own, packs)
         visits = f"L = {panel[1]}, {own[0]['visits']:.0f} visits"
@@ -95,9 +98,18 @@ def _render(rows: list[dict[str, Any]], bounds: list[float]):
     return figure
 
 
-def _columns(panels: list[tuple[str, int]]) -> int:
-    """Return as many panels in a row as a series has list sizes, if they fit."""
-    sizes = max((sum(one[0] == other[0] for one in panels) for other in panels), default=1)
+def _grid(panels: list[tuple[str, int]]) -> list[tuple[str, int] | None]:
+    """Give each series a row and each list size a column, None where a series lacks the size, if they fit."""
+    sizes = sorted({size for _, size in panels})
+    names = list(dict.fromkeys(name for name, _ in panels))
+    if len(names) == 1 or not 1 < len(sizes) <= _MOST_IN_A_ROW:
+        return list(panels)
+    return [(name, size) if (name, size) in panels else None for name in names for size in sizes]
+
+
+def _columns(panels: list[tuple[str, int] | None]) -> int:
+    """Return as many panels in a row as there are list sizes, if they fit."""
+    sizes = len({panel[1] for panel in panels if panel})
     return max(1, min(_MOST_IN_A_ROW, sizes if sizes > 1 else len(panels)))
 
 

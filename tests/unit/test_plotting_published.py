@@ -29,6 +29,18 @@ def test_visit_hits_have_a_panel_per_list_and_bars_by_ordering_and_pack(tmp_path
     assert [label.get_text() for label in panels[0].get_xticklabels()] == ["random", "LP"]
 
 
+def test_visit_hits_of_several_sets_have_a_row_per_set_and_a_column_per_list(tmp_path):
+    names = {}
+    for number, sizes in enumerate(((20, 100, 390), (20, 390))):
+        names[f"set {number}"] = {"system.seed_of_set": number}
+        for L in sizes:
+            counts = {"co_packed": 20, "co_visited": 1}
+            record(tmp_path, L=L, counts=counts, kind="co_packed", ordering="random", pack=2, seed_of_set=number)
+    panels = rendered(visit_hits.draw(load_runs(tmp_path), names)).axes
+    titles = [panel.get_title().partition(",")[0] if panel.axison else "" for panel in panels]
+    assert titles == [f"set 0\nL = {L}" for L in (20, 100, 390)] + ["set 1\nL = 20", "", "set 1\nL = 390"]
+
+
 def test_thread_splits_stand_as_published_with_gains_over_the_first(tmp_path):
     for threads, memory, latency_us, busy in ((38, 12, 50.0, 600), (32, 6, 100.0, 590), (32, 12, 60.0, 500)):
         facts = {"memory_threads": [{"busy_ps": busy * memory, "threads": memory}], "network": {"span_ps": 1000}}
