@@ -4,19 +4,13 @@ import re
 
 import pytest
 
+from small_experiment import SMALL
+
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly import run_point
 from riftsim.config.sweep import load_experiment
 from riftsim.errors import BudgetError, ConfigError
 
-SMALL = {
-    "name": "small",
-    "dataset": {"name": "sift-photos-10k", "n": 2000, "queries": 40},
-    "index": {"kind": "vamana", "R": 16, "L": 32},
-    "codes": {"kind": "pq", "bytes": 16},
-    "search": {"k": 10, "L": 20},
-    "load": {"kind": "closed", "concurrency": 8},
-}
 SYSTEMS = {
     "remote_vamana": {},
     "async_vamana": {},

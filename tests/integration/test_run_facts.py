@@ -6,22 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from small_experiment import SMALL
+
 from riftsim.artifacts import ArtifactStore
 from riftsim.assembly import run_point
 from riftsim.config.sweep import load_experiment
 from riftsim.results import metrics
 from riftsim.results.metrics import evaluate
-
-SMALL = {
-    "name": "small",
-    "dataset": {"name": "sift-photos-10k", "n": 2000, "queries": 40},
-    "index": {"kind": "vamana", "R": 16, "L": 32},
-    "codes": {"kind": "pq", "bytes": 16},
-    "search": {"k": 10, "L": 20},
-    "cluster": {"threads": 8},
-    "load": {"kind": "closed", "concurrency": 8},
-    "system": {"kind": "riftann"},
-}
 
 
 @pytest.fixture(scope="module")
