@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from small_experiment import SMALL
 
 from riftsim.artifacts import ArtifactStore

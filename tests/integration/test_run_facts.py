@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from small_experiment import SMALL
 
 from riftsim.artifacts import ArtifactStore
