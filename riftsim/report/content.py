@@ -70,7 +70,8 @@ class Content:
     """All that a report shows."""
 
     title: str
-    scoreboards: list[dict[str, Any]]
+    scoreboards: dict[str, dict[str, Any]]
+    """By the folder, below that of the results."""
     experiments: list[ExperimentPart]
 
 
@@ -91,7 +92,9 @@ def content_of(folder: Path, notes: Path | None = None) -> Content:
         No such folder, nothing in it, or a file that cannot be read.
     """
     runs = [run for run in load_runs(folder) if TRACES not in run.path.relative_to(folder).parts]
-    scoreboards = [_scoreboard(path) for path in _files(folder, "scoreboard.json")]
+    scoreboards = {
+        path.parent.relative_to(folder).as_posix(): _scoreboard(path) for path in _files(folder, "scoreboard.json")
+    }
     figures = [_figure(base, endings) for base, endings in sorted(_pictures(folder).items())]
     if not (len(runs) or scoreboards or figures):
         raise ResultsError(f"{folder}: found no run, figure or scoreboard; expected a results folder")

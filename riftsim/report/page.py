@@ -64,8 +64,8 @@ def render(content: Content) -> str:
         style=(_TEMPLATES / "style.css").read_text(encoding="utf-8"),
         script=(_TEMPLATES / "sort.js").read_text(encoding="utf-8"),
         scoreboards=[
-            {"number": number, **_scoreboard(record, content.experiments)}
-            for number, record in enumerate(content.scoreboards, 1)
+            {"number": number, "place": place, **_scoreboard(record, content.experiments)}
+            for number, (place, record) in enumerate(content.scoreboards.items(), 1)
         ],
         experiments=[_experiment(part) for part in content.experiments],
         provenance=_provenance(content.experiments),
@@ -99,9 +99,8 @@ def _scoreboard(record: dict[str, Any], experiments: list[ExperimentPart]) -> di
         line["cells"][0]["sort"] = position
     return {
         "paper": record["paper"],
-        "level": record["level"],
-        "hardware": record["hardware"],
         "facts": {
+            "level": record["level"],
             "command": " ".join(record["command"]),
             "commit": record["versions"].get("commit"),
             "commits of the runs": ", ".join(record["run_commits"]),

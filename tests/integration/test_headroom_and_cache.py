@@ -77,7 +77,7 @@ def test_the_oracles_in_a_configuration(store):
         ),
         (
             {"system": {"kind": "distvs"}, "driver": {"kind": "sim", "trace": {"first": 0}}},
-            r"driver.trace: found a block, but the calls and batches of system 'distvs'",
+            r"driver.trace: found one with system 'distvs', whose calls are not written down",
         ),
         (
             {"system": {"kind": "distvs"}, "cluster": cluster("hops")},
